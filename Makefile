@@ -1,0 +1,43 @@
+# The few commands people need. Each does its own set-up on a machine with only Python and make.
+PYTHON ?= python3
+VENV   := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+
+.PHONY: help test quick lint demo bench clean
+
+help:
+	@echo "make demo    publish and query a generated data set; leaves demo/*.png and demo/*.dpkde"
+	@echo "make test    lint, types and the whole test suite, statistical audits included"
+	@echo "make quick   the tests without the long statistical audits"
+	@echo "make bench   the speed figures, each a ratio to a peer measured in the same run"
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@echo ready > $@
+
+test: lint
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+quick: lint
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not audit"
+
+lint: $(VENV)/ready
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+
+demo: $(VENV)/ready
+	$(BIN)/python -m dpkde.demo
+
+bench: $(VENV)/ready
+	$(BIN)/python benchmarks/sketch.py
+	$(BIN)/python benchmarks/noise.py
+	$(BIN)/python benchmarks/query.py
+
+clean:
+	rm -rf $(VENV) demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,113 @@
+"""dpkde: publish the density of a private data set once; let anyone query it for ever.
+
+::
+
+              public ──► Plan ──────────────────────────┐
+                          │                             │
+    points ──► Domain ──► Pair.quantize ──► Sketch ──► noise ──► Release ──► Pair.respond ──► kde
+    (private)  clip,scale  f(x) as integers  exact sums  exact DP (public)   ⟨table, g(y)⟩
+    └───────────────── curator: the only code that holds points ─┘└─────── client ──────────┘
+
+>>> import dpkde
+>>> import numpy as np
+>>> points = np.random.default_rng(0).normal(size=(20_000, 3))
+>>> release = dpkde.publish(points, kernel=dpkde.Gaussian(bandwidth=2.0), epsilon=1.0)
+>>> release.kde(np.zeros((5, 3))).shape
+(5,)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from dpkde import nonprivate
+    from dpkde.curator.publish import publish
+    from dpkde.curator.sketch import Sketch, sketch
+    from dpkde.domain import Ball, Box, Sets, Sphere
+    from dpkde.errors import (
+        BudgetError,
+        DpkdeError,
+        FormatError,
+        MergeError,
+        ParameterError,
+        SchemaError,
+        VersionError,
+    )
+    from dpkde.families.fourier import Fourier
+    from dpkde.kernels import Gaussian
+    from dpkde.planner import Plan, plan
+    from dpkde.privacy.audit import audit
+    from dpkde.privacy.statement import PrivacyStatement
+    from dpkde.release.artifact import Release
+    from dpkde.release.format import load
+
+# Names resolve on first use: importing dpkde loads little, and client code never loads the curator.
+_HOMES = {
+    "Ball": "domain",
+    "Box": "domain",
+    "BudgetError": "errors",
+    "DpkdeError": "errors",
+    "FormatError": "errors",
+    "Fourier": "families.fourier",
+    "Gaussian": "kernels",
+    "MergeError": "errors",
+    "ParameterError": "errors",
+    "Plan": "planner",
+    "PrivacyStatement": "privacy.statement",
+    "Release": "release.artifact",
+    "SchemaError": "errors",
+    "Sets": "domain",
+    "Sketch": "curator.sketch",
+    "Sphere": "domain",
+    "VersionError": "errors",
+    "audit": "privacy.audit",
+    "load": "release.format",
+    "nonprivate": "nonprivate",
+    "plan": "planner",
+    "publish": "curator.publish",
+    "sketch": "curator.sketch",
+}
+
+__all__ = [
+    "Ball",
+    "Box",
+    "BudgetError",
+    "DpkdeError",
+    "FormatError",
+    "Fourier",
+    "Gaussian",
+    "MergeError",
+    "ParameterError",
+    "Plan",
+    "PrivacyStatement",
+    "Release",
+    "SchemaError",
+    "Sets",
+    "Sketch",
+    "Sphere",
+    "VersionError",
+    "__version__",
+    "audit",
+    "load",
+    "nonprivate",
+    "plan",
+    "publish",
+    "sketch",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpkde' has no attribute {name!r}")
+    module = importlib.import_module(f"dpkde.{_HOMES[name]}")
+    value = module if name == "nonprivate" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

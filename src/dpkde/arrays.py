@@ -1,0 +1,41 @@
+"""Arrays at the border: what callers pass for points and queries, as (n, dim) of numbers.
+
+Only the shape and the type of an array can raise; a value never does, and no message quotes one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpkde.errors import SchemaError
+from dpkde.kernels import Points
+
+
+def as_rows(values: ArrayLike, dim: int | None, what: str) -> NDArray[Any]:
+    """Return a real array of shape (n, dim), not copied where it already is one."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        array = np.empty((), dtype=object)
+    if array.dtype.kind not in "fiub":
+        raise SchemaError(
+            f"{what} must be an array of real numbers with one row a point, got type {array.dtype}"
+        )
+    if array.ndim == 1 and dim in (1, None):
+        array = array[:, np.newaxis]
+    if array.ndim != 2:
+        raise SchemaError(f"{what} must have shape (n, dim), got {array.ndim} dimension(s)")
+    if dim is not None and array.shape[1] != dim:
+        raise SchemaError(f"{what} must have {dim} column(s), got {array.shape[1]}")
+    return array
+
+
+def as_queries(values: ArrayLike, dim: int) -> Points:
+    """Return queries as float64 of shape (n_queries, dim); a single point may be one row."""
+    array = np.asarray(values) if not isinstance(values, np.ndarray) else values
+    if array.ndim == 1 and dim > 1:
+        array = array[np.newaxis, :]
+    return as_rows(array, dim, "queries").astype(np.float64, copy=False)

@@ -1,0 +1,1 @@
+"""The client: answers from a release. Never imports the curator."""

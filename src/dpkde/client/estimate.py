@@ -1,0 +1,71 @@
+"""Answers from a release: sums, densities and their standard errors.
+
+Nothing here has ever seen a point. Queries are answered in chunks, so memory stays bounded for any
+number of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpkde.arrays import as_queries
+from dpkde.errors import ParameterError
+from dpkde.kernels import Points
+from dpkde.pool import mapped
+from dpkde.release.artifact import Release
+
+CHUNK_QUERIES = 4096
+
+
+def kernel_sum(release: Release, queries: ArrayLike, *, groups: int = 1) -> NDArray[np.float64]:
+    """Return the estimate of Σ k(x, y) at each query."""
+    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
+        raise ParameterError(f"groups must be a whole number, at least 1, got {groups!r}")
+    table = release.table.astype(np.float64)
+    pair = release.plan.pair
+    return _answer(release, queries, lambda chunk: pair.respond(chunk, table, groups))
+
+
+def kde(
+    release: Release, queries: ArrayLike, *, groups: int = 1, clip: bool = True
+) -> NDArray[np.float64]:
+    """Return the KDE at each query, clipped to [0, 1] unless told otherwise."""
+    values = kernel_sum(release, queries, groups=groups) / release.count
+    return np.clip(values, 0.0, 1.0) if clip else values
+
+
+def kernel_sum_standard_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
+    """Return √Var(cell)·‖g(y)‖: the cells' noise is uncorrelated, with equal variances."""
+    law = release.law("table")
+    deviation = math.sqrt(law.variance) if law is not None else 0.0
+    pair = release.plan.pair
+    return _answer(release, queries, lambda chunk: deviation * pair.response_norm(chunk))
+
+
+def standard_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
+    """Return √(Var s + p²·Var n)/n for the ratio p = s/n."""
+    table_part = kernel_sum_standard_error(release, queries)
+    law = release.law("count")
+    if law is None:
+        return table_part / release.count
+    count_part = kde(release, queries) * math.sqrt(law.variance)
+    return np.hypot(table_part, count_part) / release.count
+
+
+def _answer(
+    release: Release, queries: ArrayLike, function: Callable[[Points], NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    rows = as_queries(queries, release.dim)
+    starts = range(0, len(rows), CHUNK_QUERIES)
+    chunks = (rows[start : start + CHUNK_QUERIES] for start in starts)
+    answers = np.empty(len(rows))
+    for start, values in zip(
+        starts, mapped(function, chunks, 1 if len(rows) <= CHUNK_QUERIES else None), strict=True
+    ):
+        answers[start : start + CHUNK_QUERIES] = values
+    answers[~np.isfinite(rows).all(axis=1)] = math.nan
+    return answers

@@ -1,0 +1,184 @@
+r"""The container of our files: a safetensors file with one JSON document and a digest.
+
+Releases, plans and sketches are all kept so. A file is
+
+    8 bytes            N, the length of the header, little-endian
+    N bytes            the safetensors header: JSON, tensors by name with dtype, shape and offsets,
+                       and ``__metadata__`` with exactly two strings,
+                         ``dpkde``   the document, canonical JSON (sorted keys, no spaces, ASCII)
+                         ``sha256``  the digest, lower-case hexadecimal
+    the rest           the tensors' bytes, little-endian, row-major
+
+The digest is SHA-256 over the document's bytes, and then, for each tensor in the order of its
+name, over ``name\0dtype\0dim,dim,…\0`` and its bytes. It tells damage from a good file; it is
+not a signature.
+
+Writing is atomic: a temporary file in the same folder, flushed to disk, then renamed over the
+target. Reading is strict and bounded: sizes are checked against the size of the file before
+anything is parsed or allocated, and whatever is off raises `FormatError` with one clear line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import FormatError
+
+MAX_HEADER = 1 << 20
+MAX_FILE = 1 << 34
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "F64": np.dtype("<f8"),
+}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def canonical(document: Mapping[str, Any]) -> str:
+    """Return the document as canonical JSON."""
+    return json.dumps(
+        document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+
+
+def digest(document: str, tensors: Arrays) -> str:
+    """Return the SHA-256 over a canonical document and tensors, in hexadecimal."""
+    state = hashlib.sha256(document.encode("ascii"))
+    for name in sorted(tensors):
+        array = _little(tensors[name])
+        shape = ",".join(map(str, array.shape))
+        state.update(f"{name}\0{_NAMES[array.dtype]}\0{shape}\0".encode())
+        state.update(array.tobytes())
+    return state.hexdigest()
+
+
+def write(
+    path: str | os.PathLike[str],
+    document: Mapping[str, Any],
+    tensors: Arrays,
+    *,
+    secret: bool = False,
+) -> None:
+    """Write a file atomically: after a crash there is the old file or the whole new one.
+
+    A secret file stays readable by its owner alone, where the system knows such a thing.
+    """
+    from safetensors.numpy import save
+
+    text = canonical(document)
+    arrays = {name: _little(array) for name, array in tensors.items()}
+    payload = save(arrays, metadata={"dpkde": text, "sha256": digest(text, arrays)})
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(".tmp", f".{target.name}.", target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        if not secret:
+            # mkstemp makes the file private to its owner; give it what `open` would have given.
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the document and the tensors of a file, its digest checked.
+
+    Raises
+    ------
+    FormatError
+        The file is damaged, hostile, or not ours.
+    OSError
+        The file cannot be opened.
+    """
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_FILE:
+            raise FormatError(f"{path} is larger than any dpkde file ({size} bytes)")
+        data = file.read(size)
+    return parse(data, str(path))
+
+
+def parse(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the document and the tensors held in `data`; `name` is for the messages."""
+    not_ours = FormatError(f"{name} is not a dpkde file, or is damaged")
+    if len(data) < 8:
+        raise not_ours
+    length = int.from_bytes(data[:8], "little")
+    if length > min(MAX_HEADER, len(data) - 8):
+        raise not_ours
+    header = _object(data[8 : 8 + length], not_ours)
+    metadata = header.pop("__metadata__", None)
+    if not isinstance(metadata, dict) or set(metadata) != {"dpkde", "sha256"}:
+        raise not_ours
+    text = metadata["dpkde"]
+    if not isinstance(text, str) or not text.isascii():
+        raise not_ours
+    tensors = _tensors(header, memoryview(data)[8 + length :], not_ours)
+    if digest(text, tensors) != metadata["sha256"]:
+        raise FormatError(f"{name} is damaged: its contents do not match its digest")
+    return _object(text.encode("ascii"), not_ours), tensors
+
+
+def _object(text: bytes, error: FormatError) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise error from None
+    if not isinstance(value, dict):
+        raise error
+    return value
+
+
+def _tensors(
+    header: Mapping[str, Any], body: memoryview, error: FormatError
+) -> dict[str, NDArray[Any]]:
+    """Read tensors that tile the body without gap or overlap."""
+    entries = []
+    for name, entry in header.items():
+        if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+            raise error
+        shape, offsets = entry["shape"], entry["data_offsets"]
+        if entry["dtype"] not in _DTYPES or not _whole(shape) or not _whole(offsets):
+            raise error
+        if len(offsets) != 2 or len(shape) > 8:
+            raise error
+        entries.append((offsets[0], offsets[1], name, _DTYPES[entry["dtype"]], tuple(shape)))
+    position, tensors = 0, {}
+    for start, stop, name, dtype, shape in sorted(entries, key=lambda e: e[:3]):
+        bytes_needed = dtype.itemsize
+        for side in shape:
+            bytes_needed *= side
+        if start != position or stop - start != bytes_needed or stop > len(body):
+            raise error
+        tensors[name] = np.frombuffer(body[start:stop], dtype=dtype).reshape(shape)
+        position = stop
+    if position != len(body):
+        raise error
+    return tensors
+
+
+def _whole(values: Any) -> bool:
+    return isinstance(values, list) and all(
+        isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= MAX_FILE for v in values
+    )
+
+
+def _little(array: NDArray[Any]) -> NDArray[Any]:
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))

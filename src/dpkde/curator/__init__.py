@@ -1,0 +1,1 @@
+"""The curator: the only code that holds private points."""

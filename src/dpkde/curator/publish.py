@@ -1,0 +1,197 @@
+"""From private points to a public release: the stages, composed.
+
+    points ─► count ─► noisy count ─► plan ─► sketch ─► noisy table ─► Release
+
+Every choice after the noisy count is made from it and from public numbers. Where the points can be
+read only once, or the plan is given, the sketch comes first and the count is taken from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpkde.curator.sketch import (
+    PointsLike,
+    Sketch,
+    columns_of,
+    count_records,
+    is_once,
+    sketch,
+)
+from dpkde.domain import BoundsLike, Frame, as_domain
+from dpkde.errors import ParameterError
+from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family, Outlook
+from dpkde.kernels import Kernel
+from dpkde.planner import (
+    Plan,
+    after_count,
+    as_family,
+    check_capacity,
+    check_density,
+    check_rows,
+    count_amount,
+    count_law,
+    draw_plan,
+    make_frame,
+    options,
+    outlook,
+)
+from dpkde.privacy.budget import COUNT, Adjacency, Budget, Guarantee, cheapest
+from dpkde.privacy.noise import draw
+from dpkde.privacy.noise.draw import laws_of
+from dpkde.privacy.numbers import Exact
+from dpkde.privacy.statement import PrivacyStatement
+from dpkde.release.artifact import Release
+
+
+def publish(
+    points: PointsLike | Sketch,
+    *,
+    kernel: Kernel | None = None,
+    bounds: BoundsLike = None,
+    epsilon: Exact | None = None,
+    delta: Exact = 0.0,
+    rho: Exact | None = None,
+    family: str | Family | None = None,
+    adjacency: str = "add-remove",
+    seed: int | None = None,
+    expected_rows: int | None = None,
+    typical_density: float = 0.05,
+    plan: Plan | None = None,
+    columns: Sequence[str] | None = None,
+    capacity_bits: int = DEFAULT_CAPACITY_BITS,
+    sampler: str = "dpkde",
+    threads: int | None = None,
+) -> Release:
+    """Return a differentially private release of the density of private points.
+
+    Parameters
+    ----------
+    points
+        Array of shape (n_points, dim), an iterable of such arrays, or a `Sketch`.
+    kernel
+        Such as ``dpkde.Gaussian(bandwidth=0.01)``.
+    bounds
+        Public bounds: one (low, high) pair a column, a `Box`, `Ball`, `Sphere` or `Sets`, or None.
+    epsilon, delta, rho
+        The guarantee: exactly one of `epsilon` (with `delta`, if wanted) and `rho` (zCDP). Floats
+        are rounded down; strings and fractions are exact.
+    family
+        ``"auto"``, ``"fourier"`` or a family such as ``dpkde.Fourier(frequencies=1024)``.
+    adjacency
+        ``"add-remove"``: the number of records is private. ``"replace"``: it is public.
+    seed
+        Of the family's public randomness. The noise has no seed.
+    expected_rows
+        A public guess of the number of records, for points that can be read only once.
+    typical_density
+        A public guess of a typical KDE value; steers accuracy, not privacy.
+    plan
+        A plan made beforehand, in place of kernel, bounds, family and seed.
+    columns
+        Names of the columns, kept in the release.
+    capacity_bits
+        Sums cannot wrap up to 2^capacity_bits records.
+    sampler
+        ``"dpkde"``, or ``"opendp"`` for OpenDP's reference samplers.
+    threads
+        How many threads; by default one a core.
+
+    Guarantee
+    ---------
+    The release satisfies the declared guarantee for neighbouring `points`. What raises, warns or
+    is logged never depends on a value in the data or, under add-remove, on their number. An empty
+    table publishes like any other.
+
+    Notes
+    -----
+    Rows with a value that is not finite contribute nothing. Under add-remove they are not counted;
+    under replace the count is the number of rows, whatever is in them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dpkde
+    >>> points = np.random.default_rng(0).normal(size=(10_000, 2))
+    >>> release = dpkde.publish(points, kernel=dpkde.Gaussian(1.0), bounds=[(-4, 4)] * 2, epsilon=1)
+    >>> abs(float(release.kde([0.0, 0.0])[0]) - 1 / 3) < 0.1
+    True
+    """
+    guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
+    density, rows_guess = check_density(typical_density), check_rows(expected_rows)
+    laws_of(sampler)
+    if isinstance(points, Sketch) or plan is not None:
+        given = {
+            "kernel": kernel,
+            "bounds": bounds,
+            "family": family,
+            "seed": seed,
+            "columns": columns,
+        }
+        extra = [name for name, value in given.items() if value is not None]
+        if extra:
+            raise ParameterError(f"{', '.join(extra)} is already fixed by the plan: leave it out")
+    budget = Budget(guarantee)
+    view = outlook(budget, rows_guess, density, sampler, check_capacity(capacity_bits))
+    if isinstance(points, Sketch):
+        if plan is not None and plan != points.plan:
+            raise ParameterError("the sketch was made under another plan")
+        made = points
+    elif plan is not None:
+        made = sketch(points, plan, threads=threads)
+    else:
+        if kernel is None:
+            raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
+        frame = make_frame(kernel, as_domain(bounds), columns_of(points))
+        chosen = as_family("auto" if family is None else family)
+        count: int | None = None
+        if chosen.needs_outlook and rows_guess is None:
+            # The family's parameters wait for the noisy count: a pass of its own.
+            if is_once(points):
+                raise ParameterError(
+                    "these points can be read only once, so the family's parameters cannot wait "
+                    "for their count: give expected_rows=, plan=, or a family with its parameters "
+                    "set"
+                )
+            totals = count_records(points, frame, threads)
+            count = _count(budget, totals, chosen, frame, view, sampler)
+            view = outlook(budget, count, density, sampler, capacity_bits)
+        else:
+            # Nothing waits for the count: the points are read once, and it comes with them.
+            view = after_count(budget, chosen, frame, view, sampler)
+        drawn = draw_plan(
+            frame, chosen, view, seed=seed, columns=columns, predicted=count is not None
+        )
+        made = sketch(points, drawn, threads=threads)
+        if count is not None:
+            return _release(made, count, budget, sampler)
+    totals = (made._count, made._rows)
+    count = _count(budget, totals, made.plan.family, made.plan.frame, view, sampler)
+    return _release(made, count, budget, sampler)
+
+
+def _count(
+    budget: Budget,
+    totals: tuple[int, int],
+    family: Family,
+    frame: Frame,
+    view: Outlook,
+    sampler: str,
+) -> int:
+    """Return the number of rows where it is public; else spend, and return a noisy count."""
+    records, rows = totals
+    if budget.guarantee.adjacency is Adjacency.REPLACE:
+        return max(rows, 1)
+    amount = count_amount(family, frame, budget.guarantee, view)
+    spend = budget.spend("count", amount, count_law(amount), COUNT)
+    return max(records + int(draw(spend.law, 1, sampler=sampler)[0]), 1)
+
+
+def _release(made: Sketch, count: int, budget: Budget, sampler: str) -> Release:
+    """Spend what is left on the table, and assemble the release."""
+    pair = made.plan.pair
+    moved = pair.bounds.under(budget.guarantee.adjacency)
+    amount, law, _ = cheapest(options(budget, sampler), moved)
+    spend = budget.spend("table", amount, law, pair.bounds)
+    table = made._table + draw(spend.law, pair.bounds.cells, sampler=sampler)
+    return Release(made.plan, table, count, PrivacyStatement(budget.guarantee, budget.spends))

@@ -1,0 +1,196 @@
+"""Sketches: exact integer sums of contributions. Secret, mergeable, order-free.
+
+A sketch holds, modulo 2⁶⁴, the sum of every record's integer contribution, the number of records
+that contributed, and the number of rows read. Integer sums do not depend on order, batch or
+threads, so ``sketch(A) + sketch(B) == sketch(A + B)`` holds bit for bit for every split.
+
+A sketch is as secret as the data: it prints its shape and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde import container
+from dpkde.arrays import as_rows
+from dpkde.domain import Frame
+from dpkde.errors import FormatError, MergeError
+from dpkde.families.base import Family, Table
+from dpkde.planner import Plan, describe, expect_format, plan_from_json
+from dpkde.pool import mapped
+
+SKETCH_FORMAT = "dpkde-sketch"
+SKETCH_VERSION = 1
+CHUNK_ROWS = 1024
+_FAMILY = "family."
+
+PointsLike = Any
+"""An array of shape (n_points, dim), or an iterable of such arrays."""
+
+
+class Sketch:
+    """Exact sums of contributions under a plan. Make one with `dpkde.sketch`.
+
+    ``a + b`` merges two sketches of the same plan, ``a == b`` compares them bit for bit.
+    """
+
+    __slots__ = ("_count", "_rows", "_table", "plan")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, plan: Plan, table: Table, count: int, rows: int) -> None:
+        self.plan = plan
+        self._table = table
+        self._count = count % (1 << 64)
+        self._rows = rows % (1 << 64)
+
+    @classmethod
+    def empty(cls, plan: Plan) -> Sketch:
+        """Return the sketch of no records: the neutral element of merging."""
+        return cls(plan, np.zeros(plan.pair.bounds.cells, dtype=np.int64), 0, 0)
+
+    def __add__(self, other: Sketch) -> Sketch:
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        if self.plan != other.plan:
+            raise MergeError("these sketches were made under different plans and cannot be merged")
+        return Sketch(
+            self.plan,
+            self._table + other._table,
+            self._count + other._count,
+            self._rows + other._rows,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Sketch)
+            and self.plan == other.plan
+            and self._count == other._count
+            and self._rows == other._rows
+            and bool(np.array_equal(self._table, other._table))
+        )
+
+    def __repr__(self) -> str:
+        return f"<Sketch (secret): {describe(self.plan)}, {self.plan.pair.bounds.cells} cells>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the sketch to a file, for trusted transport only: it is as secret as the data."""
+        document = {
+            "format": SKETCH_FORMAT,
+            "format_version": SKETCH_VERSION,
+            "plan": self.plan.document,
+        }
+        tensors: dict[str, NDArray[Any]] = {
+            _FAMILY + name: array for name, array in self.plan.pair.tensors.items()
+        }
+        # Counts go into a tensor: the length of the file must not depend on their digits.
+        totals = np.array([self._count, self._rows], dtype=np.uint64).view(np.int64)
+        container.write(
+            path, document, tensors | {"table": self._table, "totals": totals}, secret=True
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, families: Sequence[type[Family]] = ()) -> Sketch:
+        """Read a sketch that `save` wrote."""
+        document, tensors = container.read(path)
+        expect_format(document, SKETCH_FORMAT, SKETCH_VERSION, str(path))
+        own = {n.removeprefix(_FAMILY): a for n, a in tensors.items() if n.startswith(_FAMILY)}
+        plan = plan_from_json(document.get("plan"), own, tuple(families))
+        table, totals = tensors.get("table"), tensors.get("totals")
+        if (
+            table is None
+            or totals is None
+            or len(tensors) != len(own) + 2
+            or table.shape != (plan.pair.bounds.cells,)
+            or totals.shape != (2,)
+            or not table.dtype == totals.dtype == np.int64
+        ):
+            raise FormatError(f"{path} is damaged: its sums do not fit its plan")
+        count, rows = totals.view(np.uint64).tolist()
+        return cls(plan, table.copy(), count, rows)
+
+
+def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Sketch:
+    """Return the exact sketch of private points under a plan.
+
+    Parameters
+    ----------
+    points
+        An array of shape (n_points, dim), or an iterable of such arrays (batches).
+    plan
+        From `dpkde.plan`; fixed in public beforehand.
+    threads
+        How many threads; by default one a core. The result does not depend on it.
+
+    Guarantee
+    ---------
+    Adding one record changes the table by that record's own contribution, an integer vector within
+    ``plan.pair.bounds``, modulo 2⁶⁴, and the count by at most one. No value in the data raises.
+    """
+    return _reduce(batches(points, plan.frame.dim), plan, threads)
+
+
+def batches(points: PointsLike, dim: int) -> Iterator[NDArray[Any]]:
+    """Yield the points as arrays of shape (n, dim), at most `CHUNK_ROWS` rows each."""
+    pieces = [points] if is_table(points) else points
+    for piece in pieces:
+        rows = as_rows(piece, dim, "points")
+        for start in range(0, len(rows), CHUNK_ROWS):
+            yield rows[start : start + CHUNK_ROWS]
+
+
+def is_table(points: PointsLike) -> bool:
+    """Tell a whole table from an iterable of batches."""
+    if isinstance(points, (list, tuple)):
+        return not any(isinstance(piece, np.ndarray) and piece.ndim == 2 for piece in points)
+    return hasattr(points, "__array__")
+
+
+def is_once(points: PointsLike) -> bool:
+    """Tell whether points can be read only once: an iterator, a generator."""
+    return iter(points) is points if hasattr(points, "__iter__") else False
+
+
+def columns_of(points: PointsLike) -> int | None:
+    """Return the number of columns of a table, or of the first of a list of batches."""
+    if is_table(points):
+        return int(as_rows(points, None, "points").shape[1])
+    if is_once(points):
+        return None
+    for piece in points:
+        return int(as_rows(piece, None, "points").shape[1])
+    return None
+
+
+def count_records(points: PointsLike, frame: Frame, threads: int | None) -> tuple[int, int]:
+    """Return how many records contribute, and how many rows there are. Both secret."""
+
+    def one(chunk: NDArray[Any]) -> tuple[int, int]:
+        counts = frame.place(chunk)[1]
+        return int(counts.sum()), len(chunk)
+
+    count = rows = 0
+    for more_count, more_rows in mapped(one, batches(points, frame.dim), threads):
+        count, rows = count + more_count, rows + more_rows
+    return count, rows
+
+
+def _reduce(chunks: Iterable[NDArray[Any]], plan: Plan, threads: int | None) -> Sketch:
+    total = Sketch.empty(plan)
+    step: Callable[[NDArray[Any]], tuple[Table, int, int]] = lambda chunk: _chunk(chunk, plan)  # noqa: E731
+    for table, count, rows in mapped(step, chunks, threads):
+        total._table += table
+        total._count = (total._count + count) % (1 << 64)
+        total._rows = (total._rows + rows) % (1 << 64)
+    return total
+
+
+def _chunk(chunk: NDArray[Any], plan: Plan) -> tuple[Table, int, int]:
+    coordinates, counts = plan.frame.place(chunk)
+    table = np.zeros(plan.pair.bounds.cells, dtype=np.int64)
+    plan.pair.accumulate(coordinates, counts, table)
+    return table, int(counts.sum()), len(chunk)

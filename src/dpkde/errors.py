@@ -1,0 +1,44 @@
+"""Everything dpkde raises.
+
+::
+
+    DpkdeError
+    ├── ParameterError      an argument is wrong (also a ValueError)
+    │   └── SchemaError     a table has the wrong shape or type
+    ├── BudgetError         a spend would exceed the declared guarantee
+    ├── MergeError          two sketches were made under different plans
+    └── FormatError         a file is damaged, hostile, or not ours (also a ValueError)
+        └── VersionError    a file of a format that this version does not read
+
+No message ever quotes a private value: what raises is arguments, schemas and files, never data.
+"""
+
+from __future__ import annotations
+
+
+class DpkdeError(Exception):
+    """Anything that dpkde raises on purpose."""
+
+
+class ParameterError(DpkdeError, ValueError):
+    """An argument is outside its range; the message names the fix."""
+
+
+class SchemaError(ParameterError):
+    """A table has the wrong number of columns, shape or type. Values never raise."""
+
+
+class BudgetError(DpkdeError):
+    """A spend would exceed the guarantee that was declared."""
+
+
+class MergeError(DpkdeError):
+    """Two sketches were made under different plans, so their sum has no meaning."""
+
+
+class FormatError(DpkdeError, ValueError):
+    """A file is damaged, hostile, or not one of ours."""
+
+
+class VersionError(FormatError):
+    """A file carries a format version that this version of dpkde does not read."""

@@ -1,0 +1,63 @@
+"""Exact KDE, and families without their noise. **No privacy**: named for its hazard.
+
+For tests, benchmarks and experiments, where the truth is needed to measure an error. Nothing in
+the private road calls this module.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpkde.arrays import as_queries, as_rows
+from dpkde.curator.sketch import sketch
+from dpkde.domain import BoundsLike, as_domain
+from dpkde.errors import ParameterError
+from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family
+from dpkde.kernels import Kernel
+from dpkde.planner import Plan, as_family, make_frame
+from dpkde.pool import mapped
+
+_BLOCK = 1 << 22
+
+
+def kde(points: ArrayLike, queries: ArrayLike, kernel: Kernel) -> NDArray[np.float64]:
+    """Return the exact mean of k(x, y) over the points, at each query. O(n·q·d); not private.
+
+    >>> from dpkde import Gaussian
+    >>> kde([[0.0], [1.0]], [[0.0]], Gaussian(1.0)).round(4)
+    array([0.6839])
+    """
+    rows = as_rows(points, kernel.bandwidth.dim, "points").astype(np.float64, copy=False)
+    targets = as_queries(queries, rows.shape[1])
+    step = max(1, _BLOCK // max(1, len(targets)))
+    starts = range(0, len(rows), step)
+    total = np.zeros(len(targets))
+    for part in mapped(lambda s: kernel.evaluate(rows[s : s + step], targets).sum(axis=0), starts):
+        total += part
+    return total / max(1, len(rows))
+
+
+def estimate(
+    points: ArrayLike,
+    queries: ArrayLike,
+    kernel: Kernel,
+    family: str | Family,
+    *,
+    bounds: BoundsLike = None,
+    seed: int = 0,
+    groups: int = 1,
+) -> NDArray[np.float64]:
+    """Return what a family alone, without noise, makes of the KDE at each query. Not private."""
+    rows = as_rows(points, kernel.bandwidth.dim, "points")
+    chosen = as_family(family)
+    if chosen.needs_outlook:
+        raise ParameterError(
+            "without noise there is nothing to balance: set the family's parameters, such as "
+            "dpkde.Fourier(frequencies=1024)"
+        )
+    frame = make_frame(kernel, as_domain(bounds), rows.shape[1])
+    pair = chosen.draw(frame, chosen.lattice_bits[1], seed)
+    made = sketch(rows, Plan(frame, chosen, pair, DEFAULT_CAPACITY_BITS, seed))
+    sums = made._table.astype(np.float64)
+    return pair.respond(as_queries(queries, frame.dim), sums, groups) / max(1, len(rows))

@@ -1,0 +1,385 @@
+"""Plans: everything that is fixed in public before a sketch is made.
+
+A `Plan` is frozen and is a file. It holds the frame (kernel, domain, dimension), the family with
+all parameters set and its randomness drawn, and the lattice. Whoever has the same plan makes
+sketches that can be merged, bit for bit.
+
+`plan` reads no data: it chooses from the caller's public guess of the number of records.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from dpkde import container
+from dpkde.domain import BoundsLike, Domain, Frame, as_domain, domain_from_json
+from dpkde.errors import FormatError, ParameterError, VersionError
+from dpkde.families.base import (
+    DEFAULT_CAPACITY_BITS,
+    Family,
+    Outlook,
+    Pair,
+    Prediction,
+    Tensors,
+    family_from_json,
+    registry,
+)
+from dpkde.kernels import Kernel, kernel_from_json
+from dpkde.privacy.budget import COUNT, Adjacency, Amount, Budget, Guarantee
+from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
+from dpkde.privacy.noise.draw import laws_of
+from dpkde.privacy.numbers import Exact
+
+PLAN_FORMAT = "dpkde-plan"
+PLAN_VERSION = 1
+UNKNOWN_ROWS = 1 << 16
+"""Where nothing at all is known of the number of records, shares are set as for this many."""
+_SHARE_GRID = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The public half of a mechanism, frozen. Make one with `dpkde.plan`.
+
+    Attributes
+    ----------
+    frame
+        Kernel, domain and dimension.
+    family
+        With every parameter set.
+    pair
+        The drawn (f, g).
+    capacity_bits
+        Sums are kept modulo 2⁶⁴; up to 2^capacity_bits records they cannot wrap.
+    seed
+        Where the public randomness came from.
+    columns
+        Names of the columns, if they have any.
+    prediction
+        The error to expect, where the number of records was guessed or known.
+    """
+
+    frame: Frame
+    family: Family
+    pair: Pair
+    capacity_bits: int
+    seed: int
+    columns: tuple[str, ...] | None = None
+    prediction: Prediction | None = field(default=None)
+
+    @property
+    def bits(self) -> int:
+        """Bits after the binary point of the lattice."""
+        return self.pair.bits
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What a file says of this plan, apart from its tensors."""
+        return {
+            "kernel": {
+                "name": self.frame.kernel.name,
+                "version": self.frame.kernel.version,
+                "parameters": self.frame.kernel.to_json(),
+            },
+            "domain": {
+                "kind": self.frame.domain.kind,
+                "dim": self.frame.dim,
+                "parameters": self.frame.domain.to_json(),
+            },
+            "family": {
+                "name": self.family.name,
+                "version": self.family.version,
+                "parameters": self.family.to_json(),
+            },
+            "lattice": {"bits": self.bits, "capacity_bits": self.capacity_bits},
+            "seed": str(self.seed),
+            "columns": None if self.columns is None else list(self.columns),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint: sketches merge if and only if it is the same."""
+        return container.digest(container.canonical(self.document), self.pair.tensors)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to a file."""
+        document = {"format": PLAN_FORMAT, "format_version": PLAN_VERSION, "plan": self.document}
+        container.write(path, document, self.pair.tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, families: Sequence[type[Family]] = ()) -> Plan:
+        """Read a plan from a file."""
+        document, tensors = container.read(path)
+        expect_format(document, PLAN_FORMAT, PLAN_VERSION, str(path))
+        return plan_from_json(document.get("plan"), tensors, tuple(families))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        told = f", predicted error {self.prediction.error:.2g}" if self.prediction else ""
+        return (
+            f"<Plan: {describe(self)}, {self.pair.bounds.cells} cells on a 2^-{self.bits} "
+            f"lattice{told}>"
+        )
+
+
+def describe(plan: Plan) -> str:
+    """Return kernel, family and dimension in a few words."""
+    kernel, family = plan.frame.kernel, plan.family
+    parameters = ", ".join(f"{key}={value}" for key, value in family.to_json().items())
+    return (
+        f"{kernel.name} σ={kernel.bandwidth!r}, {family.name}({parameters}), "
+        f"{plan.frame.domain.kind}, d={plan.frame.dim}"
+    )
+
+
+def expect_format(document: Mapping[str, Any], name: str, version: int, path: str) -> None:
+    """Check that a file is of the kind and version we read."""
+    if document.get("format") != name:
+        raise FormatError(f"{path} is not a {name} file but {document.get('format')!r}")
+    found = document.get("format_version")
+    if found != version:
+        raise VersionError(
+            f"{path} has {name} version {found!r}; this dpkde reads version {version}: "
+            "install a newer dpkde"
+        )
+
+
+def plan_from_json(
+    document: Any, tensors: Tensors, families: tuple[type[Family], ...] = ()
+) -> Plan:
+    """Rebuild a plan from a file's document and the tensors of its family."""
+    try:
+        kernel = kernel_from_json(
+            str(document["kernel"]["name"]),
+            int(document["kernel"]["version"]),
+            document["kernel"]["parameters"],
+        )
+        domain = domain_from_json(str(document["domain"]["kind"]), document["domain"]["parameters"])
+        family = family_from_json(
+            str(document["family"]["name"]),
+            int(document["family"]["version"]),
+            document["family"]["parameters"],
+            families,
+        )
+        bits, capacity = document["lattice"]["bits"], document["lattice"]["capacity_bits"]
+        seed, columns = int(document["seed"]), document["columns"]
+        dim = document["domain"]["dim"]
+        if not all(type(v) is int for v in (bits, capacity, dim)):
+            raise TypeError
+        if columns is not None:
+            columns = tuple(str(name) for name in columns)
+        least, most = family.lattice_bits
+        if not (least <= bits <= most and 0 <= capacity <= 62 and seed >= 0):
+            raise ValueError
+    except FormatError:
+        raise
+    except (KeyError, TypeError, ValueError):
+        raise FormatError("the plan in this file is damaged") from None
+    try:
+        frame = Frame.of(kernel, domain, dim)
+        pair = family.restore(frame, bits, tensors)
+    except ParameterError as error:
+        raise FormatError(f"the plan in this file is damaged: {error}") from None
+    return Plan(frame, family, pair, capacity, seed, columns)
+
+
+def as_family(family: str | Family) -> Family:
+    """Return the family that a caller means: a name, an instance, or ``"auto"``."""
+    if isinstance(family, Family):
+        return family
+    known = registry()
+    if family == "auto":
+        return known["fourier"]()
+    if family not in known:
+        raise ParameterError(
+            f"family must be 'auto', {', '.join(map(repr, known))} or a family, got {family!r}"
+        )
+    return known[family]()
+
+
+def check_density(value: float) -> float:
+    """Check a guess of a typical KDE value."""
+    if not isinstance(value, (int, float)) or not 0 < value <= 1:
+        raise ParameterError(
+            f"typical_density is a guess of a typical KDE value, in (0, 1], got {value!r}"
+        )
+    return float(value)
+
+
+def check_capacity(bits: int) -> int:
+    """Check a declared capacity of 2^bits records."""
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= 47:
+        raise ParameterError(f"capacity_bits must be from 1 to 47, got {bits!r}")
+    return bits
+
+
+def check_rows(value: int | None) -> int | None:
+    """Check a public guess of the number of records."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 1:
+        raise ParameterError(f"expected_rows is a public guess of n, at least 1, got {value!r}")
+    return int(value)
+
+
+def options(budget: Budget, sampler: str) -> tuple[tuple[Amount, type[Law]], ...]:
+    """Return the (amount, law) pairs that what is left of a budget can buy."""
+    laws = laws_of(sampler)
+    pure, concentrated = budget.left_pure(), budget.left_concentrated()
+    found: list[tuple[Amount, type[Law]]] = []
+    if pure is not None:
+        found += [(pure, law) for law in (DiscreteLaplace, MaxNorm) if law in laws]
+    if concentrated is not None:
+        found.append((concentrated, DiscreteGaussian))
+    return tuple(found)
+
+
+def outlook(
+    budget: Budget, rows: float | None, density: float, sampler: str, capacity_bits: int
+) -> Outlook:
+    """Return what is known in public, for what is left of a budget."""
+    return Outlook(
+        rows or UNKNOWN_ROWS,
+        density,
+        budget.guarantee.adjacency,
+        options(budget, sampler),
+        capacity_bits,
+    )
+
+
+def count_amount(family: Family, frame: Frame, guarantee: Guarantee, view: Outlook) -> Amount:
+    """Return the share of the whole budget that the noisy count gets.
+
+    A KDE value p = s/n has squared error (Var s + p²·Var n)/n². With G = σ_s·ε_t/√2 the size of
+    the table's noise at a query, the best split is ε_c/ε_t = (p/G)^{2/3} for pure ε and
+    ρ_c/ρ_t = p/G for zCDP (G then in units of 1/√2ρ_t). G comes from public numbers: where n is
+    not known yet, as for `UNKNOWN_ROWS`.
+    """
+    density = view.typical_density
+    noise = family.choose(frame, view).predict(frame, view).noise * view.rows
+    if guarantee.rho is not None:
+        ratio = density / (noise * (2 * float(guarantee.rho)) ** 0.5)
+        return Amount(rho=guarantee.rho * _share(ratio))
+    assert guarantee.epsilon is not None
+    gain = noise * float(guarantee.epsilon) / 2**0.5
+    return Amount(epsilon=guarantee.epsilon * _share((density / gain) ** (2 / 3)))
+
+
+def after_count(
+    budget: Budget, family: Family, frame: Frame, view: Outlook, sampler: str
+) -> Outlook:
+    """Return the outlook for the table: the count's share set aside on paper, nothing spent."""
+    if budget.guarantee.adjacency is Adjacency.REPLACE:
+        return view
+    rehearsal = Budget(budget.guarantee)
+    amount = count_amount(family, frame, budget.guarantee, view)
+    rehearsal.spend("count", amount, count_law(amount), COUNT)
+    return replace(view, options=options(rehearsal, sampler))
+
+
+def _share(ratio: float) -> Fraction:
+    """Return ratio/(1 + ratio) on a grid, between 1/4096 and a half."""
+    share = round(_SHARE_GRID * ratio / (1 + ratio))
+    return Fraction(min(max(share, 1), _SHARE_GRID // 2), _SHARE_GRID)
+
+
+def draw_plan(
+    frame: Frame,
+    family: Family,
+    view: Outlook,
+    *,
+    seed: int | None,
+    columns: Sequence[str] | None,
+    predicted: bool,
+) -> Plan:
+    """Set what is open, draw the public randomness, and freeze."""
+    if seed is None:
+        seed = secrets.randbits(128)
+    elif isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ParameterError(f"seed must be a whole number, at least 0, got {seed!r}")
+    names = None if columns is None else tuple(str(name) for name in columns)
+    if names is not None and len(names) != frame.dim:
+        raise ParameterError(f"{len(names)} column names for {frame.dim} columns")
+    settled = family.choose(frame, view)
+    bits = view.lattice(settled, frame)
+    return Plan(
+        frame,
+        settled,
+        settled.draw(frame, bits, seed),
+        view.capacity_bits,
+        seed,
+        names,
+        settled.predict(frame, view) if predicted else None,
+    )
+
+
+def plan(
+    *,
+    kernel: Kernel,
+    bounds: BoundsLike = None,
+    epsilon: Exact | None = None,
+    delta: Exact = 0,
+    rho: Exact | None = None,
+    family: str | Family = "auto",
+    adjacency: str = Adjacency.ADD_REMOVE,
+    seed: int | None = None,
+    expected_rows: int | None = None,
+    typical_density: float = 0.05,
+    dim: int | None = None,
+    columns: Sequence[str] | None = None,
+    capacity_bits: int = DEFAULT_CAPACITY_BITS,
+    sampler: str = "dpkde",
+) -> Plan:
+    """Return a plan, made from public numbers. Reads no data and spends nothing.
+
+    Parameters are those of `dpkde.publish`; `expected_rows` is a public guess of the number of
+    records, `dim` the number of columns where neither bounds nor bandwidth tell it, and
+    2^capacity_bits the number of records up to which sums cannot wrap.
+
+    >>> from dpkde import Gaussian
+    >>> plan(kernel=Gaussian(0.1), bounds=[(0, 1), (0, 1)], epsilon=1, expected_rows=100_000)
+    ... # doctest: +ELLIPSIS
+    <Plan: gaussian σ=0.1, fourier(frequencies=..., form=pairs), box, d=2, ...>
+    """
+    guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
+    density, rows = check_density(typical_density), check_rows(expected_rows)
+    frame = make_frame(kernel, as_domain(bounds), dim)
+    chosen = as_family(family)
+    if chosen.needs_outlook and rows is None:
+        raise ParameterError(
+            "expected_rows is needed to choose the family's parameters: a public guess of the "
+            "number of records"
+        )
+    budget = Budget(guarantee)
+    view = outlook(budget, rows, density, sampler, check_capacity(capacity_bits))
+    return draw_plan(
+        frame,
+        chosen,
+        after_count(budget, chosen, frame, view, sampler),
+        seed=seed,
+        columns=columns,
+        predicted=rows is not None,
+    )
+
+
+def count_law(amount: Amount) -> type[Law]:
+    """Return the law of the count's noise: Laplace for pure ε, Gaussian for ρ."""
+    return DiscreteLaplace if amount.epsilon is not None else DiscreteGaussian
+
+
+def make_frame(kernel: Kernel, domain: Domain, dim: int | None) -> Frame:
+    """Check the kernel and build the frame."""
+    if not isinstance(kernel, Kernel):
+        raise ParameterError(f"kernel must be a kernel such as dpkde.Gaussian(0.1), got {kernel!r}")
+    return Frame.of(kernel, domain, dim)

@@ -1,0 +1,1 @@
+"""Budgets, laws, exact noise, and the audit that tries to break them."""

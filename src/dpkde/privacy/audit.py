@@ -1,0 +1,196 @@
+"""The audit: run a mechanism on neighbouring data sets, and bound its ε from below.
+
+If a mechanism is (ε, δ)-DP, then for every event E, P[M(X) ∈ E] ≤ e^ε P[M(X') ∈ E] + δ. So an event
+that is much likelier on one side proves that ε is at least ln((p − δ)/p'). The audit draws many
+outputs on both sides, uses the first half to look for a telling event, and the second half to bound
+its two probabilities with Clopper–Pearson intervals. The bound it returns exceeds the mechanism's
+true ε with probability at most 1 − confidence, whatever the mechanism.
+
+It can prove a mechanism wrong; that it finds nothing proves nothing. Its power rests on the choice
+of the neighbours: give it the worst ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import ParameterError
+
+Mechanism = Callable[[Any, int], NDArray[Any]]
+"""``mechanism(data, trials)`` returns independent outputs, shape (trials,) or (trials, numbers)."""
+
+_DIRECTIONS = 16
+_THRESHOLDS = 64
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found.
+
+    Attributes
+    ----------
+    epsilon_lower
+        The mechanism's true ε is at least this, with the stated confidence.
+    confidence
+        One minus the probability that `epsilon_lower` is too large.
+    trials
+        Outputs drawn on each side.
+    """
+
+    epsilon_lower: float
+    confidence: float
+    trials: int
+
+    def refutes(self, epsilon: float) -> bool:
+        """Tell whether a claim of ε is proved wrong."""
+        return self.epsilon_lower > epsilon
+
+    def __str__(self) -> str:
+        doubt = 1 - self.confidence
+        return f"ε ≥ {self.epsilon_lower:.3f} (error rate {doubt:.1e}, {self.trials} trials a side)"
+
+
+def audit(
+    mechanism: Mechanism,
+    left: Any,
+    right: Any,
+    *,
+    trials: int,
+    delta: float = 0.0,
+    confidence: float = 1 - 1e-9,
+) -> AuditResult:
+    """Return an empirical lower bound on the ε of a mechanism, from two neighbouring data sets.
+
+    Parameters
+    ----------
+    mechanism
+        ``mechanism(data, trials)`` runs it so many times and returns the outputs as numbers.
+    left, right
+        Neighbouring data sets, chosen to be telling.
+    trials
+        How many outputs on each side; half of them choose the event.
+    delta
+        The δ that the mechanism claims.
+    confidence
+        Of the bound; the intervals of both probabilities share the error rate.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from dpkde.privacy.laws import DiscreteLaplace
+    >>> from dpkde.privacy.noise import draw
+    >>> law = DiscreteLaplace(Fraction(2))  # ε = 1/2 for sums that move by 1
+    >>> audit(lambda data, n: data + draw(law, n), 0, 1, trials=20_000).refutes(0.5)
+    False
+    """
+    if trials < 8 or not 0 < confidence < 1 or not 0 <= delta < 1:
+        raise ParameterError("an audit needs trials ≥ 8, 0 < confidence < 1 and 0 ≤ delta < 1")
+    outputs = [_outputs(mechanism, data, trials) for data in (left, right)]
+    half = trials // 2
+    score, threshold, swapped = _telling_event(outputs[0][:half], outputs[1][:half], delta)
+    likely, unlikely = (outputs[1], outputs[0]) if swapped else (outputs[0], outputs[1])
+    hits = int((score(likely[half:]) >= threshold).sum())
+    misses = int((score(unlikely[half:]) >= threshold).sum())
+    runs, doubt = trials - half, (1 - confidence) / 2
+    low = clopper_pearson(hits, runs, doubt)[0] - delta
+    high = clopper_pearson(misses, runs, doubt)[1]
+    return AuditResult(max(math.log(low / high), 0.0) if low > 0 else 0.0, confidence, trials)
+
+
+def _outputs(mechanism: Mechanism, data: Any, trials: int) -> NDArray[np.float64]:
+    values = np.asarray(mechanism(data, trials), dtype=np.float64)
+    if values.shape[0] != trials:
+        raise ParameterError(f"the mechanism returned {values.shape[0]} outputs, not {trials}")
+    return values.reshape(trials, -1)
+
+
+Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def _telling_event(
+    left: NDArray[np.float64], right: NDArray[np.float64], delta: float
+) -> tuple[Score, float, bool]:
+    """Return a score, a threshold and a side: the event «score ≥ threshold» tells most.
+
+    Scores tried: the projection on the difference of the means, and the coordinates that differ
+    most. Ratios are judged with pseudo-counts, so that an event never seen does not win by luck.
+    """
+    scores = _scores(left, right)
+    best: tuple[float, Score, float, bool] = (-math.inf, scores[0], math.inf, False)
+    for score in scores:
+        a, b = np.sort(score(left)), np.sort(score(right))
+        cuts = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, _THRESHOLDS + 1)))
+        above_a = len(a) - np.searchsorted(a, cuts, side="left")
+        above_b = len(b) - np.searchsorted(b, cuts, side="left")
+        for swapped, (p, q) in enumerate(((above_a, above_b), (above_b, above_a))):
+            spread = np.sqrt(1 / (p + 1) + 1 / (q + 1))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gain = np.log((p - delta * len(a)) / (q + 1)) - 6 * spread
+            gain = np.where(np.isfinite(gain), gain, -math.inf)
+            at = int(np.argmax(gain))
+            if gain[at] > best[0]:
+                best = (float(gain[at]), score, float(cuts[at]), bool(swapped))
+    return best[1], best[2], best[3]
+
+
+def _scores(left: NDArray[np.float64], right: NDArray[np.float64]) -> list[Score]:
+    gap = np.median(left, axis=0) - np.median(right, axis=0)
+    width = left.std(axis=0) + right.std(axis=0)
+    direction = gap / np.where(width > 0, width, 1.0) ** 2
+    telling = np.argsort(-np.abs(gap) / np.where(width > 0, width, 1e-300))[:_DIRECTIONS]
+    vectors = [direction, *(np.eye(len(gap))[j] * (1 if gap[j] >= 0 else -1) for j in telling)]
+
+    def project(vector: NDArray[np.float64]) -> Score:
+        return lambda outputs: outputs @ vector
+
+    return [project(sign * vector) for vector in vectors for sign in (1.0, -1.0)]
+
+
+def clopper_pearson(hits: int, runs: int, doubt: float) -> tuple[float, float]:
+    """Return a lower and an upper bound on a probability, each wrong with chance ≤ `doubt`.
+
+    >>> low, high = clopper_pearson(50, 100, 0.025)
+    >>> round(low, 4), round(high, 4)
+    (0.3983, 0.6017)
+    """
+    low = 0.0 if hits == 0 else _bisect(lambda p: _log_tail(hits, runs, p) <= math.log(doubt))
+    high = (
+        1.0
+        if hits == runs
+        else 1 - _bisect(lambda p: _log_tail(runs - hits, runs, p) <= math.log(doubt))
+    )
+    return low, high
+
+
+def _bisect(holds: Callable[[float], bool]) -> float:
+    """Return the largest p for which a condition that only small p meet still holds."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _log_tail(hits: int, runs: int, p: float) -> float:
+    """Return ln P[Bin(runs, p) ≥ hits], summed from its largest term."""
+    if p <= 0:
+        return -math.inf
+    if p >= 1:
+        return 0.0
+    k = np.arange(hits, runs + 1, dtype=np.float64)
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, runs + 1)))])
+    terms = (
+        log_factorial[runs]
+        - log_factorial[hits:]
+        - log_factorial[: runs - hits + 1][::-1]
+        + k * math.log(p)
+        + (runs - k) * math.log1p(-p)
+    )
+    peak = terms.max()
+    return float(min(peak + math.log(np.exp(terms - peak).sum()), 0.0))

@@ -1,0 +1,282 @@
+"""The budget: the only source of a noise scale.
+
+A guarantee is declared once, as pure ε, as (ε, δ), or as ρ (zero-concentrated). Each `spend`
+checks that the guarantee still holds with it, records it, and only then hands out a law with its
+scale: budget is debited before noise is drawn, so a crash can waste budget but never spend twice.
+
+How spends add up. Let each spend cost either ε_i (pure) or ρ_i (zCDP).
+
+* All pure: the composition is (Σε_i)-DP.
+* Otherwise it is ρ-zCDP with ρ = Σ ε_i²/2 + Σ ρ_i, since a pure ε_i costs at most ε_i²/2.
+
+A budget of (ε, δ) is kept when Σε_i ≤ ε with all spends pure, or when ρ ≤ ρ(ε, δ) of
+`concentrated.rho_within`. The choice between the two may depend on what the earlier spends
+released (the noisy count picks the law of the table). It stays sound: write the hockey-stick
+divergence at ε as a sum over the first release c. Where c leads to a pure branch every outcome's
+likelihood ratio is at most e^ε and the term is not positive. The other terms are those of a
+mechanism that goes on only for those c, which is ρ-zCDP, so that they sum to at most δ.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from dpkde.errors import BudgetError, ParameterError
+from dpkde.privacy.concentrated import rho_within
+from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
+from dpkde.privacy.numbers import Exact, exact, plain, positive, scale_up
+
+
+class Adjacency(StrEnum):
+    """Which data sets count as neighbours."""
+
+    ADD_REMOVE = "add-remove"
+    """They differ by one record more or less; the number of records is private."""
+    REPLACE = "replace"
+    """They differ by the values of one record; the number of records is public."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far one record can move a table of integers: declared by a family, enforced in code.
+
+    Attributes
+    ----------
+    cells
+        Number of coordinates of the table.
+    l1, linf
+        Bounds on Σ|q_j| and max|q_j|.
+    l2_squared
+        Bound on Σq_j²; squared, so that it stays an integer.
+    nonnegative
+        Whether every q_j ≥ 0. Two such vectors are at most √2 apart in L2, not 2.
+    """
+
+    cells: int
+    l1: int
+    l2_squared: int
+    linf: int
+    nonnegative: bool
+
+    def under(self, adjacency: Adjacency) -> Bounds:
+        """Return the bounds on the difference between neighbouring tables."""
+        if adjacency is Adjacency.ADD_REMOVE:
+            return self
+        return Bounds(
+            cells=self.cells,
+            l1=2 * self.l1,
+            l2_squared=(2 if self.nonnegative else 4) * self.l2_squared,
+            # Two vectors in [0, Δ] are Δ apart at most; in [−Δ, Δ] they are 2Δ apart.
+            linf=(1 if self.nonnegative else 2) * self.linf,
+            nonnegative=False,
+        )
+
+
+COUNT = Bounds(cells=1, l1=1, l2_squared=1, linf=1, nonnegative=True)
+"""One record moves the count by one."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A part of a budget: `epsilon` (pure) or `rho` (zCDP), exactly one of them."""
+
+    epsilon: Fraction | None = None
+    rho: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise ParameterError("an amount is either pure epsilon or rho")
+        if min(value for value in (self.epsilon, self.rho) if value is not None) <= 0:
+            raise BudgetError("nothing is left to spend")
+
+    @property
+    def as_rho(self) -> Fraction:
+        """What this amount costs in zero-concentrated terms."""
+        return self.rho if self.rho is not None else self.epsilon**2 / 2  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        if self.epsilon is not None:
+            return f"ε = {plain(self.epsilon)}"
+        assert self.rho is not None
+        return f"ρ = {plain(self.rho)} (zCDP)"
+
+
+@dataclass(frozen=True)
+class Spend:
+    """One debit: what for, how much, and the law it bought."""
+
+    purpose: str
+    amount: Amount
+    law: Law
+    sensitivity: int
+    """In the norm of the law; squared for the Gaussian."""
+
+    def __str__(self) -> str:
+        return f"{self.purpose}: {self.amount}, {self.law.name} noise"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What is promised: pure ε, (ε, δ), or ρ-zCDP, for one notion of neighbours."""
+
+    adjacency: Adjacency
+    epsilon: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
+
+    @classmethod
+    def declare(
+        cls,
+        *,
+        epsilon: Exact | None = None,
+        delta: Exact = 0,
+        rho: Exact | None = None,
+        adjacency: str = Adjacency.ADD_REMOVE,
+    ) -> Guarantee:
+        """Check what a caller typed. Exactly one of `epsilon` and `rho` is needed."""
+        try:
+            neighbours = Adjacency(adjacency)
+        except ValueError:
+            raise ParameterError(
+                f"adjacency must be 'add-remove' or 'replace', got {adjacency!r}"
+            ) from None
+        if (epsilon is None) == (rho is None):
+            raise ParameterError("give exactly one of epsilon and rho")
+        small = exact(delta, "delta")
+        if not 0 <= small < 1:
+            raise ParameterError(f"delta must be at least 0 and below 1, got {delta!r}")
+        if rho is not None:
+            if small:
+                raise ParameterError("delta goes with epsilon; rho needs none")
+            return cls(neighbours, rho=positive(rho, "rho"))
+        assert epsilon is not None
+        return cls(neighbours, epsilon=positive(epsilon, "epsilon"), delta=small)
+
+    def __str__(self) -> str:
+        if self.rho is not None:
+            promise = f"ρ={plain(self.rho)}"
+        else:
+            assert self.epsilon is not None
+            promise = f"ε={plain(self.epsilon)}"
+            if self.delta:
+                promise += f" δ={plain(self.delta)}"
+        return f"{promise} {self.adjacency}"
+
+
+class Budget:
+    """A guarantee and what has been spent of it. Thread-safe.
+
+    Guarantee
+    ---------
+    Whatever adaptive sequence of spends succeeds, releasing integer sums plus noise of the laws
+    handed out satisfies `guarantee`, if each sum moves by at most the bounds given with its spend.
+    """
+
+    def __init__(self, guarantee: Guarantee) -> None:
+        self.guarantee = guarantee
+        self._spends: list[Spend] = []
+        self._lock = threading.Lock()
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        """Every debit so far, in order."""
+        return tuple(self._spends)
+
+    def left_pure(self) -> Amount | None:
+        """What can still be spent as pure ε, or None where the budget is zCDP."""
+        if self.guarantee.epsilon is None or any(s.amount.rho for s in self._spends):
+            return None
+        spent = sum((s.amount.epsilon or Fraction(0) for s in self._spends), Fraction(0))
+        return Amount(epsilon=self.guarantee.epsilon - spent)
+
+    def left_concentrated(self) -> Amount | None:
+        """What can still be spent as ρ, or None where δ leaves no room for it."""
+        spent = sum((s.amount.as_rho for s in self._spends), Fraction(0))
+        left = self._rho_limit() - spent
+        return Amount(rho=left) if left > 0 else None
+
+    def spend(self, purpose: str, amount: Amount, law: type[Law], bounds: Bounds) -> Spend:
+        """Debit `amount` and return the law of the noise it pays for.
+
+        Parameters
+        ----------
+        purpose
+            What the noise protects; goes into the statement of the release.
+        amount
+            Pure ε for `DiscreteLaplace` and `MaxNorm`, ρ for `DiscreteGaussian`.
+        law
+            Which law.
+        bounds
+            How far one record moves the integers that the noise will be added to.
+        """
+        bought = price(amount, law, bounds.under(self.guarantee.adjacency))
+        spend = Spend(purpose, amount, bought, _sensitivity(law, bounds, self.guarantee.adjacency))
+        with self._lock:
+            self._check([*self._spends, spend])
+            self._spends.append(spend)
+        return spend
+
+    def _rho_limit(self) -> Fraction:
+        if self.guarantee.rho is not None:
+            return self.guarantee.rho
+        assert self.guarantee.epsilon is not None
+        return rho_within(self.guarantee.epsilon, self.guarantee.delta)
+
+    def _check(self, spends: list[Spend]) -> None:
+        pure = [s.amount.epsilon for s in spends if s.amount.epsilon is not None]
+        if self.guarantee.epsilon is not None and len(pure) == len(spends):
+            within = sum(pure, Fraction(0)) <= self.guarantee.epsilon
+        else:
+            within = sum((s.amount.as_rho for s in spends), Fraction(0)) <= self._rho_limit()
+        if not within:
+            raise BudgetError(
+                f"{spends[-1].purpose} asks for {spends[-1].amount}, which is more than is left of "
+                f"{self.guarantee}"
+            )
+
+
+def price(amount: Amount, law: type[Law], bounds: Bounds) -> Law:
+    """Return the law that `amount` buys against a change of at most `bounds`, rounded up.
+
+    * discrete Laplace: t = Δ₁/ε;  * max norm: t = Δ_∞/ε;  * discrete Gaussian: σ² = Δ₂²/2ρ.
+    """
+    if law is DiscreteGaussian:
+        if amount.rho is None:
+            raise ParameterError("Gaussian noise is paid for in rho")
+        return DiscreteGaussian(scale_up(Fraction(bounds.l2_squared) / (2 * amount.rho)))
+    if amount.epsilon is None:
+        raise ParameterError(f"{law.name} noise is paid for in epsilon")
+    if law is MaxNorm:
+        return MaxNorm(scale_up(Fraction(bounds.linf) / amount.epsilon), bounds.cells)
+    return DiscreteLaplace(scale_up(Fraction(bounds.l1) / amount.epsilon))
+
+
+def _sensitivity(law: type[Law], bounds: Bounds, adjacency: Adjacency) -> int:
+    moved = bounds.under(adjacency)
+    if law is DiscreteGaussian:
+        return moved.l2_squared
+    return moved.linf if law is MaxNorm else moved.l1
+
+
+def cheapest(
+    options: tuple[tuple[Amount, type[Law]], ...], bounds: Bounds
+) -> tuple[Amount, type[Law], Law]:
+    """Return the (amount, law) pair whose noise on a cell has the smallest variance.
+
+    The response to a query does not depend on the law, so neither does the factor between a
+    cell's noise and a query's: the smallest variance gives the smallest error everywhere.
+    """
+    priced = []
+    for amount, law in options:
+        # With so many cells or so large an ε that the max-norm sampler would rarely accept,
+        # Laplace is used; the rule is made of public numbers.
+        bought = price(amount, law, bounds)
+        if isinstance(bought, MaxNorm) and bought.scale * 16 < bounds.cells:
+            continue
+        priced.append((bought.variance, amount, law, bought))
+    if not priced:
+        raise BudgetError("no noise law fits this budget")
+    return min(priced, key=lambda entry: entry[0])[1:]

@@ -1,0 +1,1 @@
+"""The release: a frozen public object, and its file."""

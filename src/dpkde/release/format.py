@@ -1,0 +1,182 @@
+"""The release file, version 1.
+
+The container (safetensors, canonical JSON document, SHA-256) is specified in `dpkde.container`. The
+document of a release has these fields:
+
+``format``, ``format_version``
+    ``"dpkde-release"`` and 1. The version changes when the meaning of a field does, and is apart
+    from the package's version. Every version ever released keeps loading.
+``release_id``
+    32 random hexadecimal digits.
+``generator``
+    The program that wrote it, such as ``"dpkde 0.1.0"``.
+``plan``
+    ``kernel`` {name, version, parameters}, ``domain`` {kind, dim, parameters}, ``family`` {name,
+    version, parameters}, ``lattice`` {bits, capacity_bits}, ``seed`` (decimal string),
+    ``columns`` (list of names or null).
+``count``
+    The number of records, noisy under add-remove; a whole number, at least 1.
+``privacy``
+    ``adjacency``, ``unit``, the declared ``epsilon``, ``delta`` and ``rho`` (``"p/q"``, or null),
+    and ``spends``: for each, in order, its ``purpose``, ``epsilon`` or ``rho``, ``law``, the
+    ``sensitivity`` in the norm of the law (squared for the Gaussian), and ``scale``.
+``extras``
+    An object for the publisher's own use, with namespaced keys.
+
+Tensors: ``table``, int64, one entry a cell, in units of 2^−bits, modulo 2⁶⁴; and the family's own
+public randomness, each under ``family.`` and its name (`Fourier`: ``family.frequencies`` int32
+(D, dim) in 2⁻³² turns per step; ``family.offsets`` int32 (D,) in the phase form).
+
+Names are looked up in a registry, never imported. The loader also checks that the spends add up to
+no more than the declared guarantee and that every scale is large enough for its sensitivity.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde import container
+from dpkde.errors import BudgetError, FormatError, ParameterError
+from dpkde.families.base import Family
+from dpkde.planner import Plan, expect_format, plan_from_json
+from dpkde.privacy.budget import COUNT, Adjacency, Amount, Bounds, Budget, Guarantee, Spend
+from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
+from dpkde.privacy.statement import PrivacyStatement
+from dpkde.release.artifact import Release
+
+FORMAT = "dpkde-release"
+VERSION = 1
+_PREFIX = "family."
+_LAWS: dict[str, type[Law]] = {
+    law.name: law for law in (DiscreteLaplace, MaxNorm, DiscreteGaussian)
+}
+
+
+def to_parts(release: Release) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the document and the tensors of a release."""
+    guarantee = release.privacy.guarantee
+    document = {
+        "format": FORMAT,
+        "format_version": VERSION,
+        "release_id": release.release_id,
+        "generator": release.generator,
+        "plan": release.plan.document,
+        "count": release.count,
+        "privacy": {
+            "adjacency": str(guarantee.adjacency),
+            "unit": release.privacy.unit,
+            "epsilon": _write(guarantee.epsilon),
+            "delta": _write(guarantee.delta),
+            "rho": _write(guarantee.rho),
+            "spends": [
+                {
+                    "purpose": spend.purpose,
+                    "epsilon": _write(spend.amount.epsilon),
+                    "rho": _write(spend.amount.rho),
+                    "law": spend.law.name,
+                    "sensitivity": str(spend.sensitivity),
+                    "scale": _write(spend.law.scale),
+                }
+                for spend in release.privacy.spends
+            ],
+        },
+        "extras": dict(release.extras),
+    }
+    tensors = {_PREFIX + name: array for name, array in release.plan.pair.tensors.items()}
+    return document, tensors | {"table": release.table}
+
+
+def from_parts(
+    document: Mapping[str, Any],
+    tensors: Mapping[str, NDArray[Any]],
+    families: tuple[type[Family], ...] = (),
+) -> Release:
+    """Rebuild a release from its document and tensors, checking all of it."""
+    own = {n.removeprefix(_PREFIX): a for n, a in tensors.items() if n.startswith(_PREFIX)}
+    plan = plan_from_json(document.get("plan"), own, families)
+    table = tensors.get("table")
+    cells = plan.pair.bounds.cells
+    if table is None or len(tensors) != len(own) + 1:
+        raise FormatError("this release has no table, or tensors beside it that do not belong")
+    if table.dtype != np.int64 or table.shape != (cells,):
+        raise FormatError("the table of this release does not fit its plan")
+    count, extras = document.get("count"), document.get("extras")
+    identity, generator = document.get("release_id"), document.get("generator")
+    if type(count) is not int or not 1 <= count < 1 << 64:
+        raise FormatError("the count of this release is damaged")
+    if not (isinstance(extras, dict) and isinstance(identity, str) and isinstance(generator, str)):
+        raise FormatError("the description of this release is damaged")
+    try:
+        privacy = _statement(document["privacy"], plan)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, BudgetError):
+        raise FormatError("the privacy statement of this release does not add up") from None
+    return Release(
+        plan, table, count, privacy, release_id=identity, generator=generator, extras=extras
+    )
+
+
+def save(release: Release, path: str | os.PathLike[str]) -> None:
+    """Write a release to a file, atomically."""
+    container.write(path, *to_parts(release))
+
+
+def load(path: str | os.PathLike[str], *, families: Sequence[type[Family]] = ()) -> Release:
+    """Read a release from a file.
+
+    Parameters
+    ----------
+    path
+        What `Release.save` wrote.
+    families
+        Custom families that the release may use; names are never imported.
+
+    Raises
+    ------
+    FormatError
+        The file is damaged, hostile, or not a release.
+    """
+    document, tensors = container.read(path)
+    expect_format(document, FORMAT, VERSION, str(path))
+    return from_parts(document, tensors, tuple(families))
+
+
+def _statement(entry: Mapping[str, Any], plan: Plan) -> PrivacyStatement:
+    """Rebuild the statement by spending again, and compare the laws with those in the file."""
+    guarantee = Guarantee.declare(
+        epsilon=_read(entry["epsilon"]),
+        delta=_read(entry["delta"]) or Fraction(0),
+        rho=_read(entry["rho"]),
+        adjacency=entry["adjacency"],
+    )
+    budget = Budget(guarantee)
+    recorded: list[Spend] = []
+    for item in entry["spends"]:
+        bounds: Bounds = {"count": COUNT, "table": plan.pair.bounds}[item["purpose"]]
+        amount = Amount(epsilon=_read(item["epsilon"]), rho=_read(item["rho"]))
+        spend = budget.spend(item["purpose"], amount, _LAWS[item["law"]], bounds)
+        if _read(item["scale"]) != spend.law.scale or item["sensitivity"] != str(spend.sensitivity):
+            raise ParameterError("a scale does not fit its sensitivity")
+        recorded.append(spend)
+    wanted = ["count", "table"] if guarantee.adjacency is Adjacency.ADD_REMOVE else ["table"]
+    if [spend.purpose for spend in recorded] != wanted or not isinstance(entry["unit"], str):
+        raise ParameterError("the spends are not those of a release")
+    return PrivacyStatement(guarantee, budget.spends, entry["unit"])
+
+
+def _write(value: Fraction | None) -> str | None:
+    return None if value is None else f"{value.numerator}/{value.denominator}"
+
+
+def _read(value: Any) -> Fraction | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > 2048:
+        raise TypeError
+    top, _, bottom = value.partition("/")
+    return Fraction(int(top), int(bottom or 1))
