@@ -196,13 +196,15 @@ class FourierPair(Pair):
 
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers: the slow twin of `accumulate`, in NumPy."""
+        cosines, sines = turn_twin(self._phases(coordinates), self.bits)
+        parts = [cosines, sines] if self.form == "pairs" else [cosines]
+        return np.concatenate(parts, axis=1) * counts[:, np.newaxis].astype(np.int64)
+
+    def _phases(self, coordinates: Points) -> NDArray[np.int64]:
         with np.errstate(all="ignore"):
             steps = np.rint(coordinates * self._steps_per_unit)
             steps = np.where(steps > -_LIMIT, np.minimum(steps, _LIMIT), -_LIMIT)
-        phases = steps.astype(np.int64) @ self.frequencies.astype(np.int64).T + self.offsets
-        cosines, sines = turn_twin(phases, self.bits)
-        parts = [cosines, sines] if self.form == "pairs" else [cosines]
-        return np.concatenate(parts, axis=1) * counts[:, np.newaxis].astype(np.int64)
+        return steps.astype(np.int64) @ self.frequencies.astype(np.int64).T + self.offsets
 
     def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
         """Add every record's cosines and sines to the table."""
@@ -243,9 +245,8 @@ class FourierPair(Pair):
         """Return 1/√D for pairs; 2‖cos(ω·y + β)‖₂/D for the phase form."""
         if self.form == "pairs":
             return np.full(len(queries), 1 / math.sqrt(self.count) / 2**self.bits)
-        located = self.frame.locate(queries)
-        features = self.quantize(located, np.ones(len(queries), dtype=np.bool_)) / 2.0**self.bits
-        return np.asarray(np.sqrt((features**2).sum(axis=1)) * (2 / self.count / 2**self.bits))
+        cosines = turn_twin(self._phases(self.frame.locate(queries)), 22)[0] / 2.0**22
+        return np.asarray(np.sqrt((cosines**2).sum(axis=1)) * (2 / self.count / 2**self.bits))
 
     def _steps(
         self, coordinates: Points, counts: Mask

@@ -2,8 +2,8 @@
 
 If a mechanism is (ε, δ)-DP, then for every event E, P[M(X) ∈ E] ≤ e^ε P[M(X') ∈ E] + δ. So an event
 that is much likelier on one side proves that ε is at least ln((p − δ)/p'). The audit draws many
-outputs on both sides, uses the first half to look for a telling event, and the second half to bound
-its two probabilities with Clopper–Pearson intervals. The bound it returns exceeds the mechanism's
+outputs on both sides, uses the first fifth to look for a telling event, and the rest to bound its
+two probabilities with Clopper–Pearson intervals. The bound it returns exceeds the mechanism's
 true ε with probability at most 1 − confidence, whatever the mechanism.
 
 It can prove a mechanism wrong; that it finds nothing proves nothing. Its power rests on the choice
@@ -74,7 +74,7 @@ def audit(
     left, right
         Neighbouring data sets, chosen to be telling.
     trials
-        How many outputs on each side; half of them choose the event.
+        How many outputs on each side; a fifth of them choose the event.
     delta
         The δ that the mechanism claims.
     confidence
@@ -92,12 +92,12 @@ def audit(
     if trials < 8 or not 0 < confidence < 1 or not 0 <= delta < 1:
         raise ParameterError("an audit needs trials ≥ 8, 0 < confidence < 1 and 0 ≤ delta < 1")
     outputs = [_outputs(mechanism, data, trials) for data in (left, right)]
-    half = trials // 2
-    score, threshold, swapped = _telling_event(outputs[0][:half], outputs[1][:half], delta)
+    first = trials // 5
+    score, threshold, swapped = _telling_event(outputs[0][:first], outputs[1][:first], delta)
     likely, unlikely = (outputs[1], outputs[0]) if swapped else (outputs[0], outputs[1])
-    hits = int((score(likely[half:]) >= threshold).sum())
-    misses = int((score(unlikely[half:]) >= threshold).sum())
-    runs, doubt = trials - half, (1 - confidence) / 2
+    hits = int((score(likely[first:]) >= threshold).sum())
+    misses = int((score(unlikely[first:]) >= threshold).sum())
+    runs, doubt = trials - first, (1 - confidence) / 2
     low = clopper_pearson(hits, runs, doubt)[0] - delta
     high = clopper_pearson(misses, runs, doubt)[1]
     return AuditResult(max(math.log(low / high), 0.0) if low > 0 else 0.0, confidence, trials)

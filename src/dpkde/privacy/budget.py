@@ -23,6 +23,7 @@ import threading
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 
 from dpkde.errors import BudgetError, ParameterError
 from dpkde.privacy.concentrated import rho_within
@@ -261,6 +262,7 @@ def _sensitivity(law: type[Law], bounds: Bounds, adjacency: Adjacency) -> int:
     return moved.linf if law is MaxNorm else moved.l1
 
 
+@lru_cache(maxsize=1024)
 def cheapest(
     options: tuple[tuple[Amount, type[Law]], ...], bounds: Bounds
 ) -> tuple[Amount, type[Law], Law]:

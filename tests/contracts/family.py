@@ -1,0 +1,130 @@
+"""The suite every family passes. A family's test file subclasses `FamilyContract`.
+
+What it asks: contributions are integers of one record alone, within the declared bounds for
+adversarial records too; the fast path equals the slow one; sums add up exactly; files bring the
+same pair back; answers approach the kernel; the length declared for g is its length; there is a
+proof.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dpkde
+from dpkde.domain import Frame, as_domain
+from dpkde.families.base import Family, Pair
+from dpkde.kernels import Kernel
+
+AXES = (1, 2, 3, 7, 50)
+
+
+def adversarial_rows(dim: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    """Ordinary, extreme, tiny, non-finite and repeated records."""
+    ordinary = generator.normal(size=(40, dim))
+    special = [0.0, -0.0, 1e-320, 1e-300, 1e300, -1e308, 0.5, 1.0, -1.0, 2.0**30, np.pi]
+    extreme = np.array([[value] * dim for value in special])
+    strange = np.array([[np.nan] * dim, [np.inf] * dim, [-np.inf] * dim])
+    mixed = ordinary[:3].copy()
+    mixed[0, 0], mixed[1, -1], mixed[2, dim // 2] = np.nan, np.inf, -np.inf
+    return np.concatenate([ordinary, extreme, strange, mixed, ordinary[:5]])
+
+
+class FamilyContract:
+    """Subclass with families whose parameters are set, the kernel, and the accuracy promised."""
+
+    families: ClassVar[list[Family]]
+    kernel: ClassVar[Kernel] = dpkde.Gaussian(1.5)
+    accuracy: ClassVar[float]
+    """How far answers may be from the kernel, for `accurate`."""
+    accurate: ClassVar[Family]
+
+    def frame(self, dim: int) -> Frame:
+        return Frame.of(self.kernel, as_domain([(-3.0, 3.0)] * dim))
+
+    @pytest.fixture(params=AXES)
+    def dim(self, request: pytest.FixtureRequest) -> int:
+        return int(request.param)
+
+    def pairs(self, dim: int) -> list[Pair]:
+        return [
+            family.draw(self.frame(dim), bits, seed=5)
+            for family in self.families
+            for bits in {family.lattice_bits[0], family.lattice_bits[1]}
+        ]
+
+    def test_fast_path_equals_slow_twin(self, dim: int) -> None:
+        rows = adversarial_rows(dim, np.random.default_rng(1))
+        for pair in self.pairs(dim):
+            coordinates, counts = pair.frame.place(rows)
+            table = np.zeros(pair.bounds.cells, dtype=np.int64)
+            pair.accumulate(coordinates, counts, table)
+            assert np.array_equal(table, pair.quantize(coordinates, counts).sum(axis=0))
+
+    def test_each_record_contributes_alone(self, dim: int) -> None:
+        rows = adversarial_rows(dim, np.random.default_rng(2))
+        for pair in self.pairs(dim):
+            together = pair.quantize(*pair.frame.place(rows))
+            for i in range(0, len(rows), 3):
+                alone = np.zeros(pair.bounds.cells, dtype=np.int64)
+                pair.accumulate(*pair.frame.place(rows[i : i + 1]), alone)
+                assert np.array_equal(alone, together[i])
+
+    def test_bounds_hold_for_adversarial_records(self, dim: int) -> None:
+        rows = adversarial_rows(dim, np.random.default_rng(3))
+        for pair in self.pairs(dim):
+            contributions = pair.quantize(*pair.frame.place(rows)).astype(object)
+            bounds = pair.bounds
+            assert contributions.shape[1] == bounds.cells
+            for q in contributions:
+                assert sum(abs(v) for v in q) <= bounds.l1
+                assert sum(v * v for v in q) <= bounds.l2_squared
+                assert max(abs(v) for v in q) <= bounds.linf
+                assert not bounds.nonnegative or min(q) >= 0
+
+    def test_non_finite_records_contribute_nothing(self, dim: int) -> None:
+        rows = adversarial_rows(dim, np.random.default_rng(4))
+        bad = ~np.isfinite(rows).all(axis=1)
+        for pair in self.pairs(dim):
+            contributions = pair.quantize(*pair.frame.place(rows))
+            assert bad.any()
+            assert not contributions[bad].any()
+
+    def test_a_pair_comes_back_from_its_tensors(self, dim: int) -> None:
+        for family in self.families:
+            pair = family.draw(self.frame(dim), family.lattice_bits[1], seed=9)
+            back = type(family)(**family.to_json()).restore(pair.frame, pair.bits, pair.tensors)
+            rows = np.random.default_rng(6).normal(size=(20, dim))
+            placed = pair.frame.place(rows)
+            assert np.array_equal(pair.quantize(*placed), back.quantize(*placed))
+
+    def test_the_length_of_g_is_its_length(self, dim: int) -> None:
+        queries = np.random.default_rng(7).normal(size=(3, dim))
+        for pair in self.pairs(dim):
+            cells = pair.bounds.cells
+            unit = np.zeros(cells)
+            squares = np.zeros(len(queries))
+            for j in range(cells):
+                unit[j] = 1.0
+                squares += pair.respond(queries, unit) ** 2
+                unit[j] = 0.0
+            assert np.allclose(np.sqrt(squares), pair.response_norm(queries), rtol=1e-6, atol=0)
+
+    def test_answers_approach_the_kernel(self) -> None:
+        for dim in (1, 2, 8, 50):
+            generator = np.random.default_rng(dim)
+            spread = 0.8 / np.sqrt(dim)
+            x, y = generator.normal(size=(2, 6, dim)) * spread
+            pair = self.accurate.draw(self.frame(dim), self.accurate.lattice_bits[1], seed=dim)
+            exact = self.kernel.evaluate(x, y)
+            contributions = pair.quantize(*pair.frame.place(x)).astype(np.float64)
+            found = np.array([pair.respond(y, row) for row in contributions])
+            assert np.abs(found - exact).max() <= self.accuracy
+
+    def test_there_is_a_proof(self) -> None:
+        for family in self.families:
+            for word in ("Precondition", "Postcondition", "bounds"):
+                assert word in family.proof

@@ -1,0 +1,194 @@
+"""The audit: our mechanisms pass, these mutants fail.
+
+Every audit runs at confidence 1 − 10⁻⁹: a correct mechanism is refuted at most once in 10⁹ runs.
+Numbers of trials are such that the named mutant is missed with probability below 10⁻⁶: with ε'
+the mutant's own, p ≈ ½ and q ≈ p·e^{−ε'}, ln(p/q) is estimated with standard deviation
+√(1/Np + 1/Nq), and ε' − ε is at least 6 + 4.8 of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dpkde
+from dpkde.curator import publish as road
+from dpkde.privacy.audit import audit, clopper_pearson
+from dpkde.privacy.concentrated import epsilon_of
+from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
+from dpkde.privacy.noise import draw
+
+pytestmark = pytest.mark.audit
+
+EPSILON = 1.5
+KERNEL = dpkde.Gaussian(1.0)
+BOUNDS = [(-20.0, 20.0)]
+
+
+def _plan(form: str = "phase", seed: int = 3) -> dpkde.Plan:
+    return dpkde.plan(
+        kernel=KERNEL,
+        bounds=BOUNDS,
+        epsilon=EPSILON,
+        family=dpkde.Fourier(1, form=form),  # type: ignore[arg-type]
+        seed=seed,
+    )
+
+
+def _farthest(plan: dpkde.Plan) -> tuple[float, float]:
+    """The two records whose contributions differ most: cosines near +1 and −1."""
+    grid = np.linspace(*BOUNDS[0], 20_001)[:, np.newaxis]
+    values = plan.pair.quantize(*plan.frame.place(grid))[:, 0]
+    return float(grid[values.argmax(), 0]), float(grid[values.argmin(), 0])
+
+
+def _numbers(release: dpkde.Release) -> NDArray[np.float64]:
+    return np.concatenate([[release.count], release.table / 2.0**release.plan.bits])
+
+
+def _published(plan: dpkde.Plan, **guarantee: Any) -> Callable[[Any, int], NDArray[np.float64]]:
+    """The whole road from a sketch on; sketches are exact, so one serves all trials."""
+
+    def mechanism(data: list[float], trials: int) -> NDArray[np.float64]:
+        made = dpkde.sketch(np.array(data).reshape(-1, 1), plan)
+        return np.array([_numbers(dpkde.publish(made, **guarantee)) for _ in range(trials)])
+
+    return mechanism
+
+
+def _scaled(law: Law, factor: Fraction) -> Law:
+    """A law whose standard deviation is `factor` times as large."""
+    if isinstance(law, MaxNorm):
+        return MaxNorm(law.scale * factor, law.cells)
+    return type(law)(law.scale * (factor**2 if isinstance(law, DiscreteGaussian) else factor))
+
+
+def test_clopper_pearson_against_scipy() -> None:
+    from scipy.stats import beta
+
+    for hits, runs in ((0, 10), (1, 10), (10, 10), (500, 1000), (3, 20_000)):
+        low, high = clopper_pearson(hits, runs, 1e-9)
+        expected = 0.0 if hits == 0 else beta.ppf(1e-9, hits, runs - hits + 1)
+        assert low == pytest.approx(expected, rel=1e-6, abs=1e-12)
+        expected = 1.0 if hits == runs else beta.isf(1e-9, hits + 1, runs - hits)
+        assert high == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        {"epsilon": EPSILON},
+        {"epsilon": EPSILON, "adjacency": "replace"},
+        {"epsilon": EPSILON, "delta": 1e-3},
+    ],
+    ids=["add-remove", "replace", "delta"],
+)
+def test_publish_passes(guarantee: dict[str, Any]) -> None:
+    plan = _plan()
+    high, low = _farthest(plan)
+    left = [high] * 3
+    right = [high, high, low] if guarantee.get("adjacency") else [high] * 4
+    found = audit(
+        _published(plan, **guarantee),
+        left,
+        right,
+        trials=12_000,
+        delta=float(guarantee.get("delta", 0.0)),
+    )
+    assert not found.refutes(EPSILON)
+    if guarantee == {"epsilon": EPSILON, "adjacency": "replace"}:
+        assert found.epsilon_lower > 0.8 * EPSILON  # the audit is not blind
+
+
+def test_pairs_pass() -> None:
+    plan = _plan("pairs")
+    found = audit(_published(plan, epsilon=EPSILON), [], [0.0], trials=12_000)
+    assert not found.refutes(EPSILON)
+
+
+def test_gaussian_passes_and_small_gaussian_fails() -> None:
+    """ρ-zCDP implies (ε, δ); with a standard deviation 2 times too small it does not."""
+    rho = Fraction(1, 2)
+    law = DiscreteGaussian(1000**2 / (2 * rho))
+    epsilon = float(epsilon_of(rho, Fraction(1, 1000)))
+
+    def mechanism(scale: Fraction) -> Callable[[int, int], NDArray[np.float64]]:
+        return lambda data, trials: (data + draw(_scaled(law, scale), trials)).astype(np.float64)
+
+    assert not audit(mechanism(Fraction(1)), 0, 1000, trials=400_000, delta=1e-3).refutes(epsilon)
+    assert audit(mechanism(Fraction(1, 2)), 0, 1000, trials=400_000, delta=1e-3).refutes(epsilon)
+
+
+def test_mutant_noise_ten_percent_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = _plan()
+    high, low = _farthest(plan)
+
+    def short(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
+        return draw(_scaled(law, Fraction(9, 10)), size, sampler=sampler)
+
+    monkeypatch.setattr(road, "draw", short)
+    mechanism = _published(plan, epsilon=EPSILON, adjacency="replace")
+    assert audit(mechanism, [high], [low], trials=80_000).refutes(EPSILON)
+
+
+def test_mutant_count_not_noised(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = _plan()
+
+    def exact_count(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
+        return np.zeros(1, np.int64) if isinstance(law, DiscreteLaplace) else draw(law, size)
+
+    monkeypatch.setattr(road, "draw", exact_count)
+    found = audit(_published(plan, epsilon=EPSILON), [0.0] * 3, [0.0] * 4, trials=3_000)
+    assert found.refutes(EPSILON)
+
+
+def test_mutant_sensitivity_too_small_by_root_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = _plan()
+    high, low = _farthest(plan)
+    factor = Fraction(70_711, 100_000)
+
+    def short(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
+        return draw(_scaled(law, factor), size, sampler=sampler)
+
+    monkeypatch.setattr(road, "draw", short)
+    mechanism = _published(plan, epsilon=EPSILON, adjacency="replace")
+    assert audit(mechanism, [high], [low], trials=16_000).refutes(EPSILON)
+
+
+def test_mutant_batch_dependent_contribution() -> None:
+    """A record that is scaled by the largest of its batch moves all the others too."""
+    plan = _plan("pairs")
+    honest = _published(plan, epsilon=EPSILON)
+
+    def mutant(data: list[float], trials: int) -> NDArray[np.float64]:
+        largest = max(map(abs, data))
+        return honest([value / largest for value in data], trials)
+
+    crowd = [1.0] * 30
+    assert audit(mutant, crowd, [*crowd, 19.0], trials=3_000).refutes(EPSILON)
+    assert not audit(honest, crowd, [*crowd, 19.0], trials=3_000).refutes(EPSILON)
+
+
+def test_mutant_seeded_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = _plan()
+    high, low = _farthest(plan)
+
+    def seeded(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
+        spread = np.random.default_rng(7).laplace(scale=float(law.scale), size=size)
+        return np.rint(spread).astype(np.int64)
+
+    monkeypatch.setattr(road, "draw", seeded)
+    mechanism = _published(plan, epsilon=EPSILON, adjacency="replace")
+    assert audit(mechanism, [high], [low], trials=3_000).refutes(EPSILON)
+
+
+def test_wrong_use() -> None:
+    with pytest.raises(dpkde.ParameterError, match="trials"):
+        audit(lambda data, n: np.zeros(n), 0, 1, trials=2)
+    with pytest.raises(dpkde.ParameterError, match="3 outputs, not 10"):
+        audit(lambda data, n: np.zeros(3), 0, 1, trials=10)
