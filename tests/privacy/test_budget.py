@@ -88,7 +88,10 @@ def test_replace_factors() -> None:
     assert signed.under(Adjacency.ADD_REMOVE) == signed
 
 
-@given(st.lists(st.integers(-9, 9), min_size=3, max_size=3), st.lists(st.integers(-9, 9), min_size=3, max_size=3))
+@given(
+    st.lists(st.integers(-9, 9), min_size=3, max_size=3),
+    st.lists(st.integers(-9, 9), min_size=3, max_size=3),
+)
 def test_replace_factors_hold(x: list[int], y: list[int]) -> None:
     """For any two vectors within the bounds, their difference is within the bounds for replace."""
     for nonnegative in (False, True):
@@ -201,9 +204,7 @@ def test_laplace_wins_in_low_dimension_and_gaussian_in_high() -> None:
     full = 1 << 20
     sparse = Bounds(cells=100, l1=full, l2_squared=full**2, linf=full, nonnegative=True)
     assert cheapest(options, sparse)[1] is DiscreteLaplace
-    dense = Bounds(
-        cells=200, l1=200 * full, l2_squared=200 * full**2, linf=full, nonnegative=False
-    )
+    dense = Bounds(cells=200, l1=200 * full, l2_squared=200 * full**2, linf=full, nonnegative=False)
     assert cheapest(options, dense)[1] is DiscreteGaussian
     assert cheapest(options[:2], dense)[1] is MaxNorm
     for bounds in (sparse, dense):

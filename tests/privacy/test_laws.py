@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from contracts.fit import Cdf, bins_of, fits, same_law
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
 import dpkde
+from contracts.fit import Cdf, bins_of, fits, same_law
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
 from dpkde.privacy.noise import draw
 

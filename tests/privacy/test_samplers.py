@@ -112,7 +112,9 @@ def test_where_the_buffer_ends_does_not_matter(scale: Fraction) -> None:
         assert np.array_equal(whole, gaussian.discrete_gaussian(variance, 100, Tape(4, piece)))
 
 
-@pytest.mark.parametrize("variance", [Fraction(1, 64), Fraction(1, 2), Fraction(99), Fraction(1 << 80)])
+@pytest.mark.parametrize(
+    "variance", [Fraction(1, 64), Fraction(1, 2), Fraction(99), Fraction(1 << 80)]
+)
 def test_gaussian_equals_its_twin(variance: Fraction) -> None:
     drawn = gaussian.discrete_gaussian(variance, 60, Tape(5))
     stream = BitStream(np.frombuffer(Tape(5).data, dtype=np.uint64))

@@ -1,0 +1,214 @@
+"""Publishing: stages in order, nothing private in any choice or message, every guarantee."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dpkde
+from dpkde.curator import publish as road
+from dpkde.privacy.budget import Budget
+from dpkde.privacy.laws import Law, MaxNorm
+from dpkde.privacy.noise import draw
+
+KERNEL = dpkde.Gaussian(1.0)
+BOUNDS = [(-3.0, 3.0)] * 2
+POINTS = np.random.default_rng(0).normal(size=(5000, 2))
+
+
+def publish(points: Any = POINTS, **changes: Any) -> dpkde.Release:
+    return dpkde.publish(points, **({"kernel": KERNEL, "bounds": BOUNDS, "epsilon": 1} | changes))
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        POINTS[:0],
+        POINTS[:1],
+        np.full((10, 2), np.nan),
+        np.full((10, 2), np.inf),
+        np.full((100, 2), 1e308),
+        np.full((50, 2), 7.0),
+    ],
+    ids=["empty", "one row", "NaN", "infinite", "huge", "duplicates outside"],
+)
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        {"epsilon": 1},
+        {"epsilon": 1, "delta": 1e-6},
+        {"epsilon": None, "rho": "0.1"},
+        {"adjacency": "replace"},
+    ],
+    ids=["pure", "delta", "rho", "replace"],
+)
+def test_tiny_and_strange_tables_publish_like_any_other(
+    points: NDArray[np.float64], guarantee: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with warnings.catch_warnings(), caplog.at_level(logging.DEBUG):
+        warnings.simplefilter("error")
+        release = publish(points, **guarantee)
+    assert not caplog.records
+    assert release.count >= 1
+    assert np.isfinite(release.kde(POINTS[:3])).all()
+    assert np.isfinite(release.standard_error(POINTS[:3])).all()
+
+
+def test_dropping_is_silent_and_not_counted() -> None:
+    far = np.concatenate([POINTS[:200], np.full((400, 2), 50.0)])
+    box = dpkde.Box(BOUNDS, outside="drop")
+    inside = int((np.abs(POINTS[:200]) <= 3).all(axis=1).sum())
+    counts = [publish(far, bounds=box, epsilon=100).count for _ in range(3)]
+    assert all(abs(count - inside) < 60 for count in counts)
+    # Under replace the number of rows is public, and stays what it is.
+    assert publish(far, bounds=box, adjacency="replace").count == 600
+
+
+@pytest.mark.parametrize("epsilon", ["0.000001", "0.01", "1", "100"])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_spends_add_up(epsilon: str, adjacency: str) -> None:
+    privacy = publish(epsilon=epsilon, adjacency=adjacency).privacy
+    assert privacy.epsilon == Fraction(epsilon)
+    assert sum(s.amount.epsilon or 0 for s in privacy.spends) == Fraction(epsilon)
+    assert [s.purpose for s in privacy.spends] == (
+        ["count", "table"] if adjacency == "add-remove" else ["table"]
+    )
+
+
+def test_every_law_is_reached() -> None:
+    assert publish().law("table").__class__ is MaxNorm
+    assert publish(delta=1e-6).law("table").__class__.__name__ == "DiscreteGaussian"
+    assert publish(sampler="opendp").law("table").__class__.__name__ == "DiscreteLaplace"
+    rho = publish(epsilon=None, rho=0.5)
+    assert rho.law("count").__class__.__name__ == "DiscreteGaussian"
+    # One frequency in the phase form moves one cell: Laplace beats Gaussian noise, δ or not.
+    one = publish(delta=1e-6, family=dpkde.Fourier(1, form="phase"))
+    assert one.law("table").__class__.__name__ in ("DiscreteLaplace", "MaxNorm")
+
+
+def test_delta_lowers_the_error() -> None:
+    """More frequencies at no more noise: the error with δ is below that without."""
+    pure, approximate = publish(), publish(delta=1e-6)
+    assert approximate.plan.prediction is not None
+    assert pure.plan.prediction is not None
+    assert approximate.plan.prediction.error < pure.plan.prediction.error
+    assert approximate.table.size > pure.table.size
+
+
+def test_budget_is_debited_before_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, ...]] = []
+    budgets: list[Budget] = []
+    create = Budget.__init__
+
+    def remember(self: Budget, guarantee: Any) -> None:
+        create(self, guarantee)
+        budgets.append(self)
+
+    def watched(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
+        seen.append(tuple(s.purpose for s in budgets[0].spends))
+        return draw(law, size, sampler=sampler)
+
+    monkeypatch.setattr(Budget, "__init__", remember)
+    monkeypatch.setattr(road, "draw", watched)
+    publish()
+    assert seen == [("count",), ("count", "table")]
+
+
+def test_the_plan_follows_the_noisy_count_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of different size with the same noisy count get the same plan."""
+    sizes = (0, 40, 5000)
+    chosen = set()
+    for size in sizes:
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                road,
+                "draw",
+                lambda law, n, *, sampler="dpkde", size=size: (
+                    np.full(1, 3000 - size) if n == 1 else draw(law, n)
+                ),
+            )
+            release = publish(POINTS[:size])
+        assert release.count == 3000
+        chosen.add((release.family, release.plan.bits, release.table.size))
+    assert len(chosen) == 1
+
+
+def test_repeated_releases_differ_and_seeds_fix_only_public_randomness() -> None:
+    first, second = (
+        publish(seed=4, family=dpkde.Fourier(8)),
+        publish(seed=4, family=dpkde.Fourier(8)),
+    )
+    assert first.plan == second.plan
+    assert not np.array_equal(first.table, second.table)
+    assert first.release_id != second.release_id
+    assert publish(family=dpkde.Fourier(8)).plan != publish(family=dpkde.Fourier(8)).plan
+
+
+def test_one_pass_needs_a_guess_or_a_plan() -> None:
+    batches = np.array_split(POINTS, 9)
+    with pytest.raises(dpkde.ParameterError, match="only once"):
+        publish(iter(batches))
+    assert publish(iter(batches), expected_rows=5000).count > 3000
+    assert publish(iter(batches), family=dpkde.Fourier(64)).count > 3000
+    assert publish(batches).count > 3000
+    plan = dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=1, expected_rows=5000)
+    assert dpkde.publish(iter(batches), plan=plan, epsilon=1).plan == plan
+    whole = dpkde.sketch(POINTS, plan)
+    assert dpkde.publish(whole, epsilon=1).plan == plan
+    assert plan.prediction is not None
+    assert "predicted error" in repr(plan)
+
+
+def test_shares_of_the_count_follow_the_formula() -> None:
+    """ε_c/ε_t = (p/G)^{2/3} with G = √(2D/3) for max-norm noise on pairs."""
+    release = publish(family=dpkde.Fourier(600), typical_density=0.05)
+    count, table = (s.amount.epsilon for s in release.privacy.spends)
+    assert count is not None
+    assert table is not None
+    assert float(count / table) == pytest.approx((0.05 / 20) ** (2 / 3), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"kernel": None}, "kernel is needed"),
+        ({"kernel": 0.1}, "kernel must be a kernel"),
+        ({"bounds": [(3, -3), (0, 1)]}, "reversed"),
+        ({"bounds": [(0, 1)] * 3}, "does not agree"),
+        ({"bounds": [0, 1]}, r"\(low, high\)"),
+        ({"epsilon": 0}, "epsilon must be positive"),
+        ({"epsilon": None}, "exactly one"),
+        ({"family": "magic"}, "family must be"),
+        ({"typical_density": 2}, "typical_density"),
+        ({"expected_rows": 0}, "expected_rows"),
+        ({"seed": -1}, "seed"),
+        ({"capacity_bits": 60}, "capacity_bits"),
+        ({"sampler": "numpy"}, "sampler"),
+        ({"columns": ["a"]}, "1 column names for 2"),
+        ({"kernel": dpkde.Gaussian([1.0, 2.0, 3.0])}, "does not agree"),
+        ({"bounds": [(-1e12, 1e12)] * 2}, "larger bandwidth"),
+    ],
+)
+def test_wrong_use_names_the_fix(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(dpkde.ParameterError, match=told):
+        publish(**changes)
+
+
+def test_a_plan_is_not_contradicted() -> None:
+    plan = dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=1, expected_rows=10)
+    with pytest.raises(dpkde.ParameterError, match="already fixed by the plan"):
+        dpkde.publish(POINTS, plan=plan, kernel=KERNEL, epsilon=1)
+    made = dpkde.sketch(POINTS, plan)
+    other = dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=1, expected_rows=10)
+    with pytest.raises(dpkde.ParameterError, match="another plan"):
+        dpkde.publish(made, plan=other, epsilon=1)
+    with pytest.raises(dpkde.ParameterError, match="expected_rows is needed"):
+        dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=1)
+    with pytest.raises(dpkde.ParameterError, match="number of columns is open"):
+        dpkde.plan(kernel=KERNEL, epsilon=1, expected_rows=10)

@@ -1,0 +1,289 @@
+"""The file: it comes back the same, is written whole or not at all, and refuses what is damaged."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpkde
+from dpkde import container
+from dpkde.release.format import from_parts, to_parts
+
+GOLDEN = Path(__file__).parent / "golden"
+POINTS = np.random.default_rng(0).normal(size=(300, 2))
+
+
+def make(**changes: Any) -> dpkde.Release:
+    arguments: dict[str, Any] = {
+        "kernel": dpkde.Gaussian(1.0),
+        "bounds": [(-3, 3)] * 2,
+        "epsilon": 1,
+        "family": dpkde.Fourier(4),
+    }
+    return dpkde.publish(POINTS, **(arguments | changes))
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "pairs": {},
+    "phase": {"family": dpkde.Fourier(4, form="phase")},
+    "per axis": {"kernel": dpkde.Gaussian([0.1, 3.0])},
+    "matrix": {"kernel": dpkde.Gaussian([[2.0, 0.5], [0.5, 1.0]])},
+    "from std": {"kernel": dpkde.Gaussian.from_std(0.3)},
+    "unbounded": {"bounds": None},
+    "drop": {"bounds": dpkde.Box([(-1, 1)] * 2, outside="drop")},
+    "ball": {"bounds": dpkde.Ball((0.1, 0.2), 2.5, outside="drop")},
+    "sphere": {"bounds": dpkde.Sphere()},
+    "sets": {"bounds": dpkde.Sets(2)},
+    "delta": {"delta": "1e-6", "family": "fourier"},
+    "rho": {"epsilon": None, "rho": Fraction(1, 7)},
+    "replace": {"adjacency": "replace", "epsilon": 0.3},
+    "columns": {"columns": ["x", "γ"]},
+    "seed": {"seed": 2**100 + 1},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_release_comes_back_the_same(case: str, tmp_path: Path) -> None:
+    release = make(**CASES[case])
+    path = tmp_path / "x.dpkde"
+    release.save(path)
+    back = dpkde.load(path)
+    assert back == release
+    assert repr(back) == repr(release)
+    assert str(back.privacy) == str(release.privacy)
+    assert back.privacy.spends == release.privacy.spends
+    queries = POINTS[:10]
+    assert np.array_equal(back.kde(queries), release.kde(queries))
+    assert np.array_equal(back.standard_error(queries), release.standard_error(queries))
+    assert pickle.loads(pickle.dumps(release)) == release
+    assert hash(back) == hash(release)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_plan_comes_back_the_same(case: str, tmp_path: Path) -> None:
+    plan = make(**CASES[case]).plan
+    plan.save(tmp_path / "plan")
+    back = dpkde.Plan.load(tmp_path / "plan")
+    assert back == plan
+    assert back.document == plan.document
+    assert dpkde.sketch(POINTS, back) == dpkde.sketch(POINTS, plan)
+
+
+def test_golden_release_of_version_1_keeps_loading() -> None:
+    """Written by dpkde 0.1.0; its answers are in the JSON file beside it."""
+    release = dpkde.load(GOLDEN / "fourier-v1.dpkde")
+    told = json.loads((GOLDEN / "fourier-v1.json").read_text())
+    assert release.release_id == told["release_id"]
+    assert release.count == told["count"]
+    assert np.allclose(release.kernel_sum(told["queries"]), told["kernel_sum"], rtol=1e-12)
+    assert np.allclose(release.standard_error(told["queries"]), told["standard_error"], rtol=1e-9)
+    assert str(release.privacy) == told["privacy"]
+
+
+def test_the_fields_that_a_reader_needs(tmp_path: Path) -> None:
+    """Read as any safetensors reader would, without dpkde."""
+    from safetensors import safe_open
+
+    make(columns=["lon", "lat"]).save(tmp_path / "x.dpkde")
+    with safe_open(tmp_path / "x.dpkde", framework="numpy") as file:
+        document = json.loads(file.metadata()["dpkde"])
+        assert file.get_tensor("table").shape == (8,)
+        assert file.get_tensor("family.frequencies").shape == (4, 2)
+    assert document["format"] == "dpkde-release"
+    assert document["format_version"] == 1
+    assert document["plan"]["columns"] == ["lon", "lat"]
+    assert document["plan"]["lattice"]["bits"] == 22
+    assert document["privacy"]["epsilon"] == "1/1"
+    assert document["privacy"]["adjacency"] == "add-remove"
+    assert document["privacy"]["unit"] == "one record"
+    assert [s["purpose"] for s in document["privacy"]["spends"]] == ["count", "table"]
+    assert document["generator"].startswith("dpkde ")
+    assert len(document["release_id"]) == 32
+
+
+def test_a_release_is_frozen() -> None:
+    release = make()
+    with pytest.raises(AttributeError, match="frozen"):
+        release.count = 5
+    with pytest.raises(AttributeError, match="frozen"):
+        del release.privacy
+    with pytest.raises(ValueError, match="read-only"):
+        release.table[0] = 1
+    with pytest.raises(TypeError):
+        release.extras["a"] = 1  # type: ignore[index]
+
+
+def test_repr_tells_all() -> None:
+    text = repr(make(delta=1e-6))
+    for part in (
+        "gaussian",
+        "σ=1.0",
+        "fourier",
+        "frequencies=4",
+        "d=2",
+        "ε=1",
+        "δ=1e-06",
+        "8 cells",
+    ):
+        assert part in text
+
+
+def test_writing_is_atomic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.dpkde"
+    old = make()
+    old.save(path)
+
+    def fail(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="no space"):
+        make().save(path)
+    assert dpkde.load(path) == old
+    assert [p.name for p in tmp_path.iterdir()] == ["x.dpkde"]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("files") / "x.dpkde"
+    make().save(path)
+    return path.read_bytes()
+
+
+def _refused(data: bytes, tmp_path: Path) -> str:
+    path = tmp_path / "bad.dpkde"
+    path.write_bytes(data)
+    with pytest.raises(dpkde.FormatError) as caught:
+        dpkde.load(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_truncated_files(good: bytes, tmp_path: Path) -> None:
+    for size in [0, 1, 7, 8, 9, 100, *range(200, len(good), 101), len(good) - 1]:
+        _refused(good[:size], tmp_path)
+    _refused(good + b"\0", tmp_path)
+
+
+def test_flipped_bits(good: bytes, tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(1500):
+        data = bytearray(good)
+        data[generator.integers(len(data))] ^= 1 << generator.integers(8)
+        _refused(bytes(data), tmp_path)
+
+
+def test_hostile_headers(good: bytes, tmp_path: Path) -> None:
+    for length in (1 << 63, 1 << 40, len(good) - 7, container.MAX_HEADER + 1):
+        _refused(struct.pack("<Q", length) + good[8:], tmp_path)
+    for header in (
+        b"[]",
+        b"{}",
+        b"null",
+        b"[" * 100_000,
+        b'{"__metadata__": 3}',
+        b'{"__metadata__": {"dpkde": "{}", "sha256": ""}}',
+        b'{"a": {"dtype": "I64", "shape": [4611686018427387904], "data_offsets": [0, 8]}}',
+        b"\xff\xfe",
+    ):
+        _refused(struct.pack("<Q", len(header)) + header, tmp_path)
+    _refused(np.random.default_rng(1).bytes(5000), tmp_path)
+
+
+def test_versions(tmp_path: Path) -> None:
+    document, tensors = to_parts(make())
+    container.write(tmp_path / "new", document | {"format_version": 2}, tensors)
+    with pytest.raises(dpkde.VersionError, match="install a newer dpkde"):
+        dpkde.load(tmp_path / "new")
+    container.write(tmp_path / "other", document | {"format": "cake"}, tensors)
+    with pytest.raises(dpkde.FormatError, match="not a dpkde-release"):
+        dpkde.load(tmp_path / "other")
+
+
+def _set(document: Any, path: tuple[Any, ...], value: Any) -> Any:
+    copy = json.loads(json.dumps(document))
+    place = copy
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("count",), 0),
+        (("count",), 1.5),
+        (("count",), True),
+        (("count",), 10**30),
+        (("extras",), []),
+        (("release_id",), 7),
+        (("plan",), None),
+        (("plan", "kernel", "name"), "os.system"),
+        (("plan", "kernel", "version"), 9),
+        (("plan", "kernel", "parameters"), {"bandwidth": -1}),
+        (("plan", "kernel", "parameters"), {"width": 1}),
+        (("plan", "family", "name"), "subprocess.Popen"),
+        (("plan", "family", "version"), 9),
+        (("plan", "family", "parameters"), {"frequencies": 10**9}),
+        (("plan", "family", "parameters"), {"frequencies": None}),
+        (("plan", "family", "parameters"), {"frequencies": 5}),
+        (("plan", "domain", "kind"), "torus"),
+        (("plan", "domain", "dim"), 3),
+        (("plan", "domain", "dim"), "2"),
+        (("plan", "domain", "parameters", "bounds"), [[3, -3], [0, 1]]),
+        (("plan", "lattice", "bits"), 63),
+        (("plan", "lattice", "bits"), 22.0),
+        (("plan", "lattice", "capacity_bits"), -1),
+        (("plan", "seed"), "x"),
+        (("plan", "columns"), 5),
+        (("privacy", "epsilon"), "1/2"),
+        (("privacy", "epsilon"), "0/1"),
+        (("privacy", "epsilon"), "1/0"),
+        (("privacy", "epsilon"), 1),
+        (("privacy", "epsilon"), "9" * 5000),
+        (("privacy", "adjacency"), "replace"),
+        (("privacy", "adjacency"), None),
+        (("privacy", "spends"), []),
+        (("privacy", "spends", 1, "scale"), "1/1"),
+        (("privacy", "spends", 1, "sensitivity"), "1"),
+        (("privacy", "spends", 1, "law"), "discrete-laplace"),
+        (("privacy", "spends", 1, "purpose"), "profit"),
+        (("privacy", "spends", 0, "epsilon"), "9/10"),
+        (("privacy", "unit"), None),
+    ],
+)
+def test_a_document_that_does_not_add_up(path: tuple[Any, ...], value: Any) -> None:
+    document, tensors = to_parts(make(seed=1))
+    assert from_parts(document, tensors).plan.seed == 1
+    with pytest.raises(dpkde.FormatError):
+        from_parts(_set(document, path, value), tensors)
+
+
+def test_tensors_that_do_not_fit() -> None:
+    document, tensors = to_parts(make())
+    for changed in (
+        {},
+        {"table": tensors["table"]},
+        tensors | {"table": tensors["table"][:-1]},
+        tensors | {"table": tensors["table"].astype(np.float64)},
+        tensors | {"family.frequencies": tensors["family.frequencies"][:, :1]},
+        tensors | {"family.frequencies": tensors["family.frequencies"].astype(np.int64)},
+        tensors | {"more": tensors["table"]},
+        tensors | {"family.more": tensors["table"]},
+    ):
+        with pytest.raises(dpkde.FormatError):
+            from_parts(document, changed)
+
+
+def test_a_missing_file_is_the_systems_own_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        dpkde.load(tmp_path / "nothing.dpkde")
