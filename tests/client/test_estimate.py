@@ -110,10 +110,11 @@ def test_what_queries_may_look_like() -> None:
     assert release.kde([0.0, 0.0]).shape == (1,)
     assert release.kde([[0, 0], [1, 1]]).shape == (2,)
     assert release.kde(np.empty((0, 2))).shape == (0,)
-    strange = release.kde([[np.nan, 0], [np.inf, 0], [0, 0]])
+    strange = release.kde([[np.nan, 0.0], [np.inf, 0.0], [0.0, 0.0]])
     assert np.isnan(strange).tolist() == [True, True, False]
-    assert np.isfinite(release.kde([[1e300, 0], [0, -1e308]])).all()
-    for wrong in ([[0, 0, 0]], [["a", "b"]], 3.0, np.zeros((2, 2, 2))):
+    assert np.isfinite(release.kde([[1e300, 0.0], [0.0, -1e308]])).all()
+    anything: list[Any] = [[[0, 0, 0]], [["a", "b"]], 3.0, np.zeros((2, 2, 2))]
+    for wrong in anything:
         with pytest.raises(dpkde.SchemaError, match="queries must"):
             release.kde(wrong)
     for groups in (0, -1, True, 1.5, 10**9):

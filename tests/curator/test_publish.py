@@ -23,7 +23,8 @@ POINTS = np.random.default_rng(0).normal(size=(5000, 2))
 
 
 def publish(points: Any = POINTS, **changes: Any) -> dpkde.Release:
-    return dpkde.publish(points, **({"kernel": KERNEL, "bounds": BOUNDS, "epsilon": 1} | changes))
+    arguments: dict[str, Any] = {"kernel": KERNEL, "bounds": BOUNDS, "epsilon": 1}
+    return dpkde.publish(points, **(arguments | changes))
 
 
 @pytest.mark.parametrize(

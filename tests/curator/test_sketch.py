@@ -176,8 +176,8 @@ def test_save_and_load(plan: dpkde.Plan, tmp_path: Path) -> None:
     assert len(sizes) == 1  # the size of the file does not tell how many records
     with pytest.raises(dpkde.FormatError, match="not a dpkde-release"):
         dpkde.load(tmp_path / "part.sketch")
+    plan.save(tmp_path / "plan")
     with pytest.raises(dpkde.FormatError, match="not a dpkde-sketch"):
-        plan.save(tmp_path / "plan")
         Sketch.load(tmp_path / "plan")
     assert pickle.loads(pickle.dumps(made)) == made
 

@@ -33,12 +33,12 @@ class TestFourier(FamilyContract):
 
 
 @exactly
-def _extremes(start: int, stop: int, shift: int) -> tuple[int, int, int, int, int, int]:
+def _extremes(start: int, stop: int, shift: int) -> tuple[int, ...]:
     """Largest |value|, |c|+|s|, c²+s², least c²+s², and sums, over phases start … stop−1."""
     block = 4096
     phases, c, s = np.empty(block, np.int32), np.empty(block, np.int32), np.empty(block, np.int32)
-    largest = widest = longest = sum_c = sum_s = 0
-    shortest = 1 << 62
+    largest = widest = longest = sum_c = sum_s = np.int64(0)
+    shortest = np.int64(1 << 62)
     for first in range(start, stop, block):
         for j in range(block):
             phases[j] = np.int32(first + j)
@@ -52,7 +52,7 @@ def _extremes(start: int, stop: int, shift: int) -> tuple[int, int, int, int, in
             square = np.int64(c[j]) * np.int64(c[j]) + np.int64(s[j]) * np.int64(s[j])
             longest = max(longest, square)
             shortest = min(shortest, square)
-    return largest, widest, longest, shortest, sum_c, sum_s
+    return largest, widest, longest, shortest, sum_c, sum_s  # type: ignore[return-value]
 
 
 @pytest.mark.audit

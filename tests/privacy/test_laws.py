@@ -1,4 +1,4 @@
-"""The noise follows its laws: fit, power against a scale 5% off, agreement with OpenDP, variances."""
+"""The noise follows its laws: fit, power against 5% off, agreement with OpenDP, variances."""
 
 from __future__ import annotations
 

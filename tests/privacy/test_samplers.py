@@ -1,4 +1,4 @@
-"""The samplers, bit by bit: every short bit string, the twins, cut buffers, forks, the float filter."""
+"""The samplers, bit by bit: every short string, the twins, cut buffers, forks, the float filter."""
 
 from __future__ import annotations
 

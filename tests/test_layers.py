@@ -1,0 +1,134 @@
+"""The culture: who may import whom, what import loads, where proofs lie, what is exported."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpkde
+from dpkde.families.base import registry
+
+SOURCE = Path(dpkde.__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def _imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _name(path: Path) -> str:
+    return ".".join(("dpkde", *path.relative_to(SOURCE).with_suffix("").parts))
+
+
+HOLDS_POINTS = ("dpkde.curator", "dpkde.nonprivate", "dpkde.prior")
+MAY_HOLD = (*HOLDS_POINTS, "dpkde.demo", "dpkde.__init__")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_only_the_curator_side_imports_the_curator(path: Path) -> None:
+    if not _name(path).startswith(MAY_HOLD):
+        assert not [name for name in _imports(path) if name.startswith(HOLDS_POINTS)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_only_the_curator_side_touches_points(path: Path) -> None:
+    """`quantize`, `accumulate` and `place` see private records."""
+    if _name(path).startswith((*HOLDS_POINTS, "dpkde.families", "dpkde.domain", "dpkde.placing")):
+        return
+    calls = {
+        node.func.attr
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    assert not calls & {"quantize", "accumulate", "place", "place_plainly"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_no_seeded_randomness_near_privacy(path: Path) -> None:
+    """NumPy's generators serve the public randomness of families and kernels, and the demo."""
+    if _name(path).startswith(("dpkde.privacy", "dpkde.curator", "dpkde.release", "dpkde.client")):
+        text = path.read_text(encoding="utf-8")
+        code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(">>>"))
+        for word in ("np.random", "import random", "default_rng"):
+            assert word not in code
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_numba_has_one_door(path: Path) -> None:
+    if _name(path) != "dpkde.compiled":
+        assert not [name for name in _imports(path) if name.startswith("numba")]
+
+
+def _loaded(code: str) -> set[str]:
+    script = f"{code}\nimport sys\nprint('\\n'.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+HEAVY = {
+    "scipy",
+    "numba",
+    "pyarrow",
+    "pandas",
+    "matplotlib",
+    "rich",
+    "typer",
+    "opendp",
+    "safetensors",
+}
+
+
+def test_importing_loads_little() -> None:
+    assert not _loaded("import dpkde") & HEAVY
+    named = _loaded("import dpkde; dpkde.Gaussian(1.0); dpkde.Fourier(8); dpkde.Box([(0, 1)])")
+    assert not named & HEAVY
+
+
+def test_client_code_never_loads_the_curator(tmp_path: Path) -> None:
+    import numpy as np
+
+    path = tmp_path / "x.dpkde"
+    dpkde.publish(np.zeros((5, 1)), kernel=dpkde.Gaussian(1.0), epsilon=1).save(path)
+    loaded = _loaded(
+        f"import dpkde; r = dpkde.load({str(path)!r}); r.kde([0.0]); r.standard_error([0.0])"
+    )
+    assert not [name for name in loaded if name.startswith(HOLDS_POINTS)]
+    assert "dpkde.client.estimate" in loaded
+
+
+def test_every_family_and_sampler_has_its_proof() -> None:
+    for name in registry():
+        assert (SOURCE / "families" / f"{name}.proof.md").is_file()
+    for law in ("laplace", "maxnorm", "gaussian"):
+        path = SOURCE / "privacy" / "noise" / f"{law}.proof.md"
+        text = path.read_text(encoding="utf-8")
+        assert "**Precondition.**" in text
+        assert "**Postcondition.**" in text
+        for test in {word.strip("`();,.:") for word in text.split() if "tests/" in word}:
+            assert (SOURCE.parents[1] / test).is_file(), test
+
+
+def test_exports() -> None:
+    assert set(dpkde.__all__) == set(dir(dpkde))
+    for name in dpkde.__all__:
+        assert getattr(dpkde, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'magic'"):
+        dpkde.magic  # noqa: B018
+    assert (SOURCE / "py.typed").is_file()
+
+
+def test_files_hold_one_idea() -> None:
+    for path in MODULES:
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 450, path
