@@ -77,8 +77,9 @@ def test_whitening_is_a_function_of_the_row() -> None:
         None,
         [[1.0, 2.0]],
         [[1.0, 2.0], [2.0, 1.0]],
-    ]
-    + [[[1.0, 0.5], [0.4, 1.0]], np.zeros((2, 2, 2))],
+        [[1.0, 0.5], [0.4, 1.0]],
+        np.zeros((2, 2, 2)),
+    ],
 )
 def test_wrong_bandwidths(wrong: Any) -> None:
     with pytest.raises(dpkde.ParameterError, match="bandwidth must be"):
