@@ -191,6 +191,8 @@ def test_shares_of_the_count_follow_the_formula() -> None:
         ({"seed": -1}, "seed"),
         ({"capacity_bits": 60}, "capacity_bits"),
         ({"sampler": "numpy"}, "sampler"),
+        ({"extras": {"note": 1}}, "namespaced"),
+        ({"extras": {"a/b": float("nan")}}, "JSON"),
         ({"columns": ["a"]}, "1 column names for 2"),
         ({"kernel": dpkde.Gaussian([1.0, 2.0, 3.0])}, "does not agree"),
         ({"bounds": [(-1e12, 1e12)] * 2}, "larger bandwidth"),

@@ -46,6 +46,7 @@ CASES: dict[str, dict[str, Any]] = {
     "replace": {"adjacency": "replace", "epsilon": 0.3},
     "columns": {"columns": ["x", "γ"]},
     "seed": {"seed": 2**100 + 1},
+    "extras": {"extras": {"org.example/note": ["π", 1.5, None]}},
 }
 
 

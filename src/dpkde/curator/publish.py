@@ -8,7 +8,8 @@ read only once, or the plan is given, the sketch comes first and the count is ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dpkde.curator.sketch import (
     PointsLike,
@@ -41,7 +42,7 @@ from dpkde.privacy.noise import draw
 from dpkde.privacy.noise.draw import laws_of
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.release.artifact import Release
+from dpkde.release.artifact import Release, check_extras
 
 
 def publish(
@@ -62,6 +63,7 @@ def publish(
     capacity_bits: int = DEFAULT_CAPACITY_BITS,
     sampler: str = "dpkde",
     threads: int | None = None,
+    extras: Mapping[str, Any] | None = None,
 ) -> Release:
     """Return a differentially private release of the density of private points.
 
@@ -96,6 +98,9 @@ def publish(
         ``"dpkde"``, or ``"opendp"`` for OpenDP's reference samplers.
     threads
         How many threads; by default one a core.
+    extras
+        Public remarks to keep in the release, as JSON values under namespaced keys such as
+        ``"org.example/contact"``.
 
     Guarantee
     ---------
@@ -120,6 +125,7 @@ def publish(
     guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
     density, rows_guess = check_density(typical_density), check_rows(expected_rows)
     laws_of(sampler)
+    remarks = check_extras(extras)
     if isinstance(points, Sketch) or plan is not None:
         given = {
             "kernel": kernel,
@@ -164,10 +170,10 @@ def publish(
         )
         made = sketch(points, drawn, threads=threads)
         if count is not None:
-            return _release(made, count, budget, sampler)
+            return _release(made, count, budget, sampler, remarks)
     totals = (made._count, made._rows)
     count = _count(budget, totals, made.plan.family, made.plan.frame, view, sampler)
-    return _release(made, count, budget, sampler)
+    return _release(made, count, budget, sampler, remarks)
 
 
 def _count(
@@ -187,11 +193,14 @@ def _count(
     return max(records + int(draw(spend.law, 1, sampler=sampler)[0]), 1)
 
 
-def _release(made: Sketch, count: int, budget: Budget, sampler: str) -> Release:
+def _release(
+    made: Sketch, count: int, budget: Budget, sampler: str, extras: Mapping[str, Any]
+) -> Release:
     """Spend what is left on the table, and assemble the release."""
     pair = made.plan.pair
     moved = pair.bounds.under(budget.guarantee.adjacency)
     amount, law, _ = cheapest(options(budget, sampler), moved)
     spend = budget.spend("table", amount, law, pair.bounds)
     table = made._table + draw(spend.law, pair.bounds.cells, sampler=sampler)
-    return Release(made.plan, table, count, PrivacyStatement(budget.guarantee, budget.spends))
+    statement = PrivacyStatement(budget.guarantee, budget.spends)
+    return Release(made.plan, table, count, statement, extras=extras)

@@ -7,6 +7,7 @@ its guarantee.
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpkde.errors import ParameterError
 from dpkde.planner import Plan, describe
 from dpkde.privacy.laws import Law
 from dpkde.privacy.statement import PrivacyStatement
@@ -24,6 +26,21 @@ if TYPE_CHECKING:
     from dpkde.domain import Domain
     from dpkde.families.base import Family
     from dpkde.kernels import Kernel
+
+
+def check_extras(extras: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Check a publisher's remarks: namespaced keys, JSON values."""
+    checked = dict(extras or {})
+    for key in checked:
+        if not isinstance(key, str) or "/" not in key:
+            raise ParameterError(
+                f"extras need namespaced keys such as 'org.example/note', got {key!r}"
+            )
+    try:
+        json.dumps(checked, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ParameterError("extras must hold JSON values only") from None
+    return checked
 
 
 class Release:
