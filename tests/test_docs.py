@@ -45,6 +45,18 @@ def test_ci_runs_the_readmes_command() -> None:
     assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
+def test_the_readme_quotes_the_statement() -> None:
+    """The sentences of a privacy statement stand in the README word for word."""
+    import numpy as np
+
+    points = np.zeros((10, 2))
+    release = dpkde.publish(points, kernel=dpkde.Gaussian(0.5), epsilon=0.5)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for line in str(release.privacy).splitlines():
+        if not line.startswith("  - "):
+            assert line in text
+
+
 def test_versions_agree() -> None:
     assert f"## {dpkde.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f'version: "{dpkde.__version__}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

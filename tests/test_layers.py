@@ -69,6 +69,16 @@ def test_numba_has_one_door(path: Path) -> None:
         assert not [name for name in _imports(path) if name.startswith("numba")]
 
 
+def test_cached_code_is_never_stale() -> None:
+    """The names of cached functions carry a fingerprint of all sources."""
+    from dpkde.compiled import FINGERPRINT
+    from dpkde.families.phases import accumulate
+    from dpkde.privacy.noise.gaussian import _fill_gaussian
+
+    for function in (accumulate, _fill_gaussian):
+        assert function.py_func.__qualname__.endswith(FINGERPRINT)  # type: ignore[attr-defined]
+
+
 def _loaded(code: str) -> set[str]:
     script = f"{code}\nimport sys\nprint('\\n'.join(sys.modules))"
     done = subprocess.run(

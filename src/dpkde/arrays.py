@@ -15,8 +15,14 @@ from dpkde.kernels import Points
 
 
 def as_rows(values: ArrayLike, dim: int | None, what: str) -> NDArray[Any]:
-    """Return a real array of shape (n, dim), not copied where it already is one."""
+    """Return a real array of shape (n, dim), not copied where it already is one.
+
+    Masked entries become NaN. An empty one-dimensional array is no rows, of any width.
+    """
     try:
+        if isinstance(values, np.ma.MaskedArray):
+            with np.errstate(all="ignore"):
+                values = np.ma.filled(values.astype(np.float64), np.nan)
         array = np.asarray(values)
     except (TypeError, ValueError):
         array = np.empty((), dtype=object)
@@ -24,6 +30,8 @@ def as_rows(values: ArrayLike, dim: int | None, what: str) -> NDArray[Any]:
         raise SchemaError(
             f"{what} must be an array of real numbers with one row a point, got type {array.dtype}"
         )
+    if array.ndim == 1 and not array.size and dim is not None:
+        array = array.reshape(0, dim)
     if array.ndim == 1 and dim in (1, None):
         array = array[:, np.newaxis]
     if array.ndim != 2:

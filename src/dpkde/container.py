@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -80,20 +80,17 @@ def write(
     arrays = {name: _little(array) for name, array in tensors.items()}
     payload = save(arrays, metadata={"dpkde": text, "sha256": digest(text, arrays)})
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(".tmp", f".{target.name}.", target.parent)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(temporary, flags, 0o600 if secret else 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(payload)
             file.flush()
             os.fsync(file.fileno())
-        if not secret:
-            # mkstemp makes the file private to its owner; give it what `open` would have given.
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(target)
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -118,6 +115,17 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
 def parse(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the document and the tensors held in `data`; `name` is for the messages."""
     not_ours = FormatError(f"{name} is not a dpkde file, or is damaged")
+    try:
+        return _parse(data, name, not_ours)
+    except FormatError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError):
+        raise not_ours from None
+
+
+def _parse(
+    data: bytes, name: str, not_ours: FormatError
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     if len(data) < 8:
         raise not_ours
     length = int.from_bytes(data[:8], "little")
@@ -137,10 +145,10 @@ def parse(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any
 
 
 def _object(text: bytes, error: FormatError) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        raise error from None
+    def refuse(constant: str) -> None:
+        raise error  # NaN and infinities are no JSON
+
+    value = json.loads(text, parse_constant=refuse)
     if not isinstance(value, dict):
         raise error
     return value

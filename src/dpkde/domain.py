@@ -117,7 +117,7 @@ class Box(Domain):
     ) -> None:
         try:
             array = np.array([tuple(pair) for pair in bounds], dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             array = np.empty(0)
         if array.ndim != 2 or array.shape[1] != 2 or not np.isfinite(array).all():
             raise ParameterError(
@@ -183,7 +183,7 @@ class Ball(Domain):
         try:
             array = np.array(center, dtype=np.float64)
             size = float(radius)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             array, size = np.empty(0), math.nan
         if array.ndim != 1 or not array.size or not np.isfinite(array).all():
             raise ParameterError("the center of a Ball must be a point: one finite number an axis")
@@ -332,7 +332,10 @@ class Frame:
         }
         known = {source: value for source, value in told.items() if value is not None}
         if not known:
-            raise ParameterError("the number of columns is open: give bounds, or dim=")
+            raise ParameterError(
+                "the number of columns is open: give bounds, a bandwidth for each column, or dim= "
+                "to plan"
+            )
         if len(set(known.values())) > 1:
             said = ", ".join(f"{source} have {value}" for source, value in known.items())
             raise SchemaError(f"the number of columns does not agree: {said}")
@@ -347,7 +350,8 @@ class Frame:
         Rows are real numbers of any type. Boxes go through a compiled loop.
         """
         if rows.dtype not in (np.float32, np.float64):
-            rows = rows.astype(np.float64)
+            with np.errstate(all="ignore"):
+                rows = rows.astype(np.float64)
         if self._walls is None:
             return self.place_plainly(rows)
         from dpkde.placing import place

@@ -50,13 +50,14 @@ class Bandwidth:
         )
         try:
             array = np.array(value, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise wrong from None
         if array.size == 0 or not np.isfinite(array).all() or array.ndim > 2:
             raise wrong
         if array.ndim < 2:
-            if not (array > 0).all():
-                raise wrong
+            with np.errstate(all="ignore"):
+                if not ((array > 0) & np.isfinite(1 / array)).all():
+                    raise wrong
             entries = tuple(float(v) for v in np.atleast_1d(array))
             return cls(entries, array.ndim == 0)
         if array.shape[0] != array.shape[1] or not np.allclose(array, array.T, rtol=1e-10):
@@ -70,7 +71,7 @@ class Bandwidth:
     @cached_property
     def _inverse(self) -> NDArray[np.float64]:
         array = np.array(self.value, dtype=np.float64)
-        return np.asarray(np.linalg.inv(array) if self.is_matrix else 1 / array, dtype=np.float64)
+        return _inverse(array) if self.is_matrix else np.asarray(1 / array)
 
     @property
     def is_matrix(self) -> bool:
@@ -114,6 +115,21 @@ class Bandwidth:
 
     def __repr__(self) -> str:
         return repr(self.to_json())
+
+
+def _inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the inverse of a positive definite matrix, the same bits on every machine.
+
+    Gauss–Jordan in elementwise operations, which are IEEE everywhere; LAPACK's differ between
+    builds, and with them the contributions of records sketched in different places.
+    """
+    size = len(matrix)
+    work = np.concatenate([matrix, np.eye(size)], axis=1)
+    for k in range(size):
+        pivot = work[k] / work[k, k]
+        work = work - work[:, k : k + 1] * pivot
+        work[k] = pivot
+    return np.asarray(work[:, size:])
 
 
 @runtime_checkable

@@ -1,6 +1,7 @@
 """Compiled placing of records: boxes, and bandwidths without a matrix, in one pass.
 
-The same as `Frame.place_plainly`, bit for bit: elementwise IEEE arithmetic, no fast-math.
+The same numbers as `Frame.place_plainly`: elementwise IEEE arithmetic, no fast-math. (A zero may
+differ in its sign, which rounding to steps forgets.)
 """
 
 from __future__ import annotations

@@ -136,7 +136,8 @@ class Plan:
 def describe(plan: Plan) -> str:
     """Return kernel, family and dimension in a few words."""
     kernel, family = plan.frame.kernel, plan.family
-    parameters = ", ".join(f"{key}={value}" for key, value in family.to_json().items())
+    shown = {key: value for key, value in family.to_json().items() if key != "step_bits"}
+    parameters = ", ".join(f"{key}={value}" for key, value in shown.items())
     return (
         f"{kernel.name} σ={kernel.bandwidth!r}, {family.name}({parameters}), "
         f"{plan.frame.domain.kind}, d={plan.frame.dim}"
@@ -179,17 +180,21 @@ def plan_from_json(
             raise TypeError
         if columns is not None:
             columns = tuple(str(name) for name in columns)
+            if len(columns) != dim:
+                raise ValueError
         least, most = family.lattice_bits
         if not (least <= bits <= most and 0 <= capacity <= 62 and seed >= 0):
             raise ValueError
     except FormatError:
         raise
-    except (KeyError, TypeError, ValueError):
+    except (ArithmeticError, LookupError, TypeError, ValueError):
         raise FormatError("the plan in this file is damaged") from None
     try:
         frame = Frame.of(kernel, domain, dim)
         pair = family.restore(frame, bits, tensors)
-    except ParameterError as error:
+    except FormatError:
+        raise
+    except (ArithmeticError, TypeError, ValueError) as error:
         raise FormatError(f"the plan in this file is damaged: {error}") from None
     return Plan(frame, family, pair, capacity, seed, columns)
 
@@ -228,7 +233,7 @@ def check_rows(value: int | None) -> int | None:
     """Check a public guess of the number of records."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 1:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value < 2**62:
         raise ParameterError(f"expected_rows is a public guess of n, at least 1, got {value!r}")
     return int(value)
 

@@ -158,6 +158,9 @@ def test_one_pass_needs_a_guess_or_a_plan() -> None:
     assert publish(iter(batches), expected_rows=5000).count > 3000
     assert publish(iter(batches), family=dpkde.Fourier(64)).count > 3000
     assert publish(batches).count > 3000
+    with pytest.raises(dpkde.ParameterError, match="number of columns is open"):
+        publish(batches, bounds=None)
+    assert publish(batches, bounds=None, kernel=dpkde.Gaussian([1.0, 1.0])).count > 3000
     plan = dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=1, expected_rows=5000)
     assert dpkde.publish(iter(batches), plan=plan, epsilon=1).plan == plan
     whole = dpkde.sketch(POINTS, plan)
@@ -185,6 +188,12 @@ def test_shares_of_the_count_follow_the_formula() -> None:
         ({"bounds": [0, 1]}, r"\(low, high\)"),
         ({"epsilon": 0}, "epsilon must be positive"),
         ({"epsilon": None}, "exactly one"),
+        ({"epsilon": "1e-400"}, "from 1e-12 to 1e"),
+        ({"epsilon": 10**20}, "from 1e-12 to 1e"),
+        ({"delta": "1e-400"}, "at least 1e-300"),
+        ({"expected_rows": float("inf")}, "expected_rows"),
+        ({"bounds": [(-1e308, 1e308)] * 2}, "larger bandwidth"),
+        ({"kernel": dpkde.Gaussian(1e-300)}, "larger bandwidth"),
         ({"family": "magic"}, "family must be"),
         ({"typical_density": 2}, "typical_density"),
         ({"expected_rows": 0}, "expected_rows"),

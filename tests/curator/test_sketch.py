@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.curator.sketch import CHUNK_ROWS, Sketch
+from dpkde.curator.sketch import Sketch
+from dpkde.curator.tables import CHUNK_ROWS
 
 settings.register_profile("dpkde", deadline=None, max_examples=60)
 settings.load_profile("dpkde")
@@ -117,7 +118,27 @@ def test_integer_and_boolean_tables() -> None:
     whole = dpkde.sketch(points.astype(np.float64), plan)
     for dtype in (np.int8, np.int64, np.float16):
         assert dpkde.sketch(points.astype(dtype), plan) == whole
-    assert dpkde.sketch(points.tolist(), plan) == whole
+
+
+def test_masked_and_extended_arrays() -> None:
+    plan = _plan(2)
+    hidden = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=bool)
+    masked = np.ma.masked_array(np.ones((4, 2)), mask=hidden)
+    assert dpkde.sketch(masked, plan)._count == 1
+    long = np.ones((2, 2), dtype=np.longdouble)
+    if np.finfo(np.longdouble).max > np.finfo(np.float64).max:
+        long[0, 0] = np.longdouble("1e4000")
+    assert dpkde.sketch(long, plan)._rows == 2  # and no warning, which would be an error here
+
+
+def test_no_rows_are_no_rows_whatever_their_shape() -> None:
+    plan = _plan(2)
+    whole = dpkde.sketch(np.ones((3, 2)), plan)
+    nothing = dpkde.sketch(np.empty((0, 2)), plan)
+    kinds: list[Any] = [np.array([]), [], iter([]), [np.array([])], [np.empty((0, 2))]]
+    for empty in kinds:
+        assert dpkde.sketch(empty, plan) == nothing
+    assert dpkde.sketch([np.array([]), np.ones((3, 2)), np.array([])], plan) == whole
 
 
 def test_a_million_duplicates() -> None:
@@ -187,11 +208,14 @@ def test_save_and_load(plan: dpkde.Plan, tmp_path: Path) -> None:
     [
         (np.zeros((3, 3)), "must have 2 column"),
         (np.zeros((3, 2, 1)), "shape"),
-        (np.zeros(5), "shape"),
+        (np.zeros(5), "must have 2 column"),
         (np.array([["a", "b"]]), "real numbers"),
         (np.array([[1j, 2]]), "real numbers"),
         (np.array([[1, None]]), "real numbers"),
-        ([[1, 2], [3]], "real numbers"),
+        ([[1.0, 2.0], [3.0, 4.0]], "batches must be arrays"),
+        ([[1.0, None]], "batches must be arrays"),
+        (None, "got NoneType"),
+        (3.0, "got float"),
     ],
 )
 def test_only_the_schema_raises(points: Any, told: str) -> None:

@@ -132,7 +132,9 @@ def test_median_of_means() -> None:
     means = []
     for j in range(3):
         part = slice(30 * j, 30 * (j + 1))
-        alone = Fourier(30).restore(frame, 22, {"frequencies": pair.frequencies[part]})
+        alone = Fourier(30, step_bits=14).restore(
+            frame, 22, {"frequencies": pair.frequencies[part]}
+        )
         means.append(alone.respond(queries, table.reshape(2, 90)[:, part].reshape(-1)))
     assert np.allclose(pair.respond(queries, table, groups=3), np.median(means, axis=0))
     with pytest.raises(dpkde.ParameterError, match="groups"):

@@ -239,6 +239,8 @@ def test_the_statement_can_be_quoted() -> None:
     assert "changing the values of any one record" in text
     assert "table: ε = 0.3, max-norm noise" in text
     assert plain(exact(0.3, "epsilon")) == "0.3"
+    assert "one record" in text
+    assert plain(Fraction(1, 10**400)) == "1e-400"
 
 
 def test_epsilon_at() -> None:

@@ -90,7 +90,7 @@ def test_bernoulli_exp_from_every_bit_string(gamma: Fraction) -> None:
     assert tails <= -math.expm1(-gamma) <= tails + short + 1e-12
 
 
-@pytest.mark.parametrize("scale", [*SCALES, Fraction((1 << 70) + 1)])
+@pytest.mark.parametrize("scale", [*SCALES, Fraction(1 << 61), Fraction((1 << 70) + 1)])
 def test_laplace_equals_its_twin(scale: Fraction) -> None:
     """The last scale is too wide for the compiled loop, and takes the twin's road."""
     drawn = laplace.discrete_laplace(scale, 200, Tape(1))
@@ -162,6 +162,12 @@ def test_max_norm_parts_equal_their_twins() -> None:
     wide = maxnorm.max_norm(Fraction(1 << 61), 3, os.urandom)
     assert wide.dtype == np.int64
     assert len(set(wide.tolist())) == 3
+    # A radius that just fits where the coins do not: nothing is drawn from the wrong cube.
+    for radius in ((1 << 61) - 1, (1 << 61) - 2):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(maxnorm, "_total", lambda values, radius=radius: radius)
+            cube = maxnorm.max_norm(Fraction(1 << 55), 2, os.urandom)
+        assert np.abs(cube).max() > 1 << 40
 
 
 LAWS: list[Law] = [

@@ -194,6 +194,13 @@ def test_hostile_headers(good: bytes, tmp_path: Path) -> None:
         b'{"__metadata__": {"dpkde": "{}", "sha256": ""}}',
         b'{"a": {"dtype": "I64", "shape": [4611686018427387904], "data_offsets": [0, 8]}}',
         b"\xff\xfe",
+        b'{"__metadata__": {"dpkde": "{}", "sha256": ""}, "a": {"dtype": [], "shape": [], '
+        b'"data_offsets": [0, 0]}}',
+        b'{"__metadata__": {"dpkde": "{}", "sha256": ""}, "\\ud800": {"dtype": "I64", '
+        b'"shape": [0], "data_offsets": [0, 0]}}',
+        b'{"__metadata__": {"dpkde": "{}", "sha256": ""}, "a": {"dtype": "I64", '
+        b'"shape": [8589934592, 8589934592, 0], "data_offsets": [0, 0]}}',
+        b'{"__metadata__": {"dpkde": "{}", "sha256": NaN}}',
     ):
         _refused(struct.pack("<Q", len(header)) + header, tmp_path)
     _refused(np.random.default_rng(1).bytes(5000), tmp_path)
@@ -246,6 +253,17 @@ def _set(document: Any, path: tuple[Any, ...], value: Any) -> Any:
         (("plan", "lattice", "capacity_bits"), -1),
         (("plan", "seed"), "x"),
         (("plan", "columns"), 5),
+        (("plan", "columns"), ["a"]),
+        (("plan", "seed"), float("inf")),
+        (("plan", "kernel", "version"), float("inf")),
+        (("plan", "kernel", "parameters", "bandwidth"), 10**400),
+        (("plan", "kernel", "parameters", "bandwidth"), 1e-310),
+        (("plan", "domain", "parameters", "bounds"), [[0, 10**400], [0, 1]]),
+        (("plan", "family", "parameters", "step_bits"), None),
+        (("plan", "family", "parameters", "step_bits"), 40),
+        (("privacy", "spends", 1, "epsilon"), "1/" + "9" * 400),
+        (("privacy", "spends"), [{"purpose": "count"}] * 1000),
+        (("privacy", "unit"), "one household"),
         (("privacy", "epsilon"), "1/2"),
         (("privacy", "epsilon"), "0/1"),
         (("privacy", "epsilon"), "1/0"),

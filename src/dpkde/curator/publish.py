@@ -11,14 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpkde.curator.sketch import (
-    PointsLike,
-    Sketch,
-    columns_of,
-    count_records,
-    is_once,
-    sketch,
-)
+from dpkde.curator.sketch import Sketch, count_records, sketch_source
+from dpkde.curator.tables import PointsLike, open_points
 from dpkde.domain import BoundsLike, Frame, as_domain
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family, Outlook
@@ -70,7 +64,8 @@ def publish(
     Parameters
     ----------
     points
-        Array of shape (n_points, dim), an iterable of such arrays, or a `Sketch`.
+        Array of shape (n_points, dim), a data frame (pandas, polars, Arrow), the path of a CSV,
+        Parquet or ``.npy`` file, an iterable of arrays, or a `Sketch`.
     kernel
         Such as ``dpkde.Gaussian(bandwidth=0.01)``.
     bounds
@@ -91,7 +86,8 @@ def publish(
     plan
         A plan made beforehand, in place of kernel, bounds, family and seed.
     columns
-        Names of the columns, kept in the release.
+        Which columns of a named table, in this order; for arrays, the names of theirs. Kept in
+        the release.
     capacity_bits
         Sums cannot wrap up to 2^capacity_bits records.
     sampler
@@ -144,31 +140,32 @@ def publish(
             raise ParameterError("the sketch was made under another plan")
         made = points
     elif plan is not None:
-        made = sketch(points, plan, threads=threads)
+        made = sketch_source(open_points(points, plan.columns), plan, threads)
     else:
         if kernel is None:
             raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
-        frame = make_frame(kernel, as_domain(bounds), columns_of(points))
+        source = open_points(points, columns)
+        frame = make_frame(kernel, as_domain(bounds), source.dim)
         chosen = as_family("auto" if family is None else family)
         count: int | None = None
         if chosen.needs_outlook and rows_guess is None:
             # The family's parameters wait for the noisy count: a pass of its own.
-            if is_once(points):
+            if source.once:
                 raise ParameterError(
                     "these points can be read only once, so the family's parameters cannot wait "
                     "for their count: give expected_rows=, plan=, or a family with its parameters "
                     "set"
                 )
-            totals = count_records(points, frame, threads)
+            totals = count_records(source, frame, threads)
             count = _count(budget, totals, chosen, frame, view, sampler)
             view = outlook(budget, count, density, sampler, capacity_bits)
         else:
             # Nothing waits for the count: the points are read once, and it comes with them.
             view = after_count(budget, chosen, frame, view, sampler)
         drawn = draw_plan(
-            frame, chosen, view, seed=seed, columns=columns, predicted=count is not None
+            frame, chosen, view, seed=seed, columns=source.columns, predicted=count is not None
         )
-        made = sketch(points, drawn, threads=threads)
+        made = sketch_source(source, drawn, threads)
         if count is not None:
             return _release(made, count, budget, sampler, remarks)
     totals = (made._count, made._rows)

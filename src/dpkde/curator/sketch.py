@@ -10,7 +10,8 @@ A sketch is as secret as the data: it prints its shape and nothing else.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from dpkde import container
 from dpkde.arrays import as_rows
+from dpkde.curator.tables import Piece, PointsLike, Source, open_points
 from dpkde.domain import Frame
 from dpkde.errors import FormatError, MergeError
 from dpkde.families.base import Family, Table
@@ -26,11 +28,7 @@ from dpkde.pool import mapped
 
 SKETCH_FORMAT = "dpkde-sketch"
 SKETCH_VERSION = 1
-CHUNK_ROWS = 1024
 _FAMILY = "family."
-
-PointsLike = Any
-"""An array of shape (n_points, dim), or an iterable of such arrays."""
 
 
 class Sketch:
@@ -120,7 +118,8 @@ def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Ske
     Parameters
     ----------
     points
-        An array of shape (n_points, dim), or an iterable of such arrays (batches).
+        An array of shape (n_points, dim), a data frame, a path, or an iterable of arrays. From a
+        named table the plan's columns are taken, if it has any.
     plan
         From `dpkde.plan`; fixed in public beforehand.
     threads
@@ -131,66 +130,35 @@ def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Ske
     Adding one record changes the table by that record's own contribution, an integer vector within
     ``plan.pair.bounds``, modulo 2⁶⁴, and the count by at most one. No value in the data raises.
     """
-    return _reduce(batches(points, plan.frame.dim), plan, threads)
+    return sketch_source(open_points(points, plan.columns), plan, threads)
 
 
-def batches(points: PointsLike, dim: int) -> Iterator[NDArray[Any]]:
-    """Yield the points as arrays of shape (n, dim), at most `CHUNK_ROWS` rows each."""
-    pieces = [points] if is_table(points) else points
-    for piece in pieces:
-        rows = as_rows(piece, dim, "points")
-        for start in range(0, len(rows), CHUNK_ROWS):
-            yield rows[start : start + CHUNK_ROWS]
-
-
-def is_table(points: PointsLike) -> bool:
-    """Tell a whole table from an iterable of batches."""
-    if isinstance(points, (list, tuple)):
-        return not any(isinstance(piece, np.ndarray) and piece.ndim == 2 for piece in points)
-    return hasattr(points, "__array__")
-
-
-def is_once(points: PointsLike) -> bool:
-    """Tell whether points can be read only once: an iterator, a generator."""
-    return iter(points) is points if hasattr(points, "__iter__") else False
-
-
-def columns_of(points: PointsLike) -> int | None:
-    """Return the number of columns of a table, or of the first of a list of batches."""
-    if is_table(points):
-        return int(as_rows(points, None, "points").shape[1])
-    if is_once(points):
-        return None
-    for piece in points:
-        return int(as_rows(piece, None, "points").shape[1])
-    return None
-
-
-def count_records(points: PointsLike, frame: Frame, threads: int | None) -> tuple[int, int]:
-    """Return how many records contribute, and how many rows there are. Both secret."""
-
-    def one(chunk: NDArray[Any]) -> tuple[int, int]:
-        counts = frame.place(chunk)[1]
-        return int(counts.sum()), len(chunk)
-
-    count = rows = 0
-    for more_count, more_rows in mapped(one, batches(points, frame.dim), threads):
-        count, rows = count + more_count, rows + more_rows
-    return count, rows
-
-
-def _reduce(chunks: Iterable[NDArray[Any]], plan: Plan, threads: int | None) -> Sketch:
+def sketch_source(source: Source, plan: Plan, threads: int | None) -> Sketch:
+    """Return the sketch of a source under a plan."""
     total = Sketch.empty(plan)
-    step: Callable[[NDArray[Any]], tuple[Table, int, int]] = lambda chunk: _chunk(chunk, plan)  # noqa: E731
-    for table, count, rows in mapped(step, chunks, threads):
+    for table, count, rows in mapped(partial(_contribute, plan), source.read(), threads):
         total._table += table
         total._count = (total._count + count) % (1 << 64)
         total._rows = (total._rows + rows) % (1 << 64)
     return total
 
 
-def _chunk(chunk: NDArray[Any], plan: Plan) -> tuple[Table, int, int]:
-    coordinates, counts = plan.frame.place(chunk)
+def count_records(source: Source, frame: Frame, threads: int | None) -> tuple[int, int]:
+    """Return how many records contribute, and how many rows there are. Both secret."""
+    count = rows = 0
+    for more_count, more_rows in mapped(partial(_counted, frame), source.read(), threads):
+        count, rows = count + more_count, rows + more_rows
+    return count, rows
+
+
+def _contribute(plan: Plan, piece: Piece) -> tuple[Table, int, int]:
+    rows = as_rows(piece(), plan.frame.dim, "points")
+    coordinates, counts = plan.frame.place(rows)
     table = np.zeros(plan.pair.bounds.cells, dtype=np.int64)
     plan.pair.accumulate(coordinates, counts, table)
-    return table, int(counts.sum()), len(chunk)
+    return table, int(counts.sum()), len(rows)
+
+
+def _counted(frame: Frame, piece: Piece) -> tuple[int, int]:
+    rows = as_rows(piece(), frame.dim, "points")
+    return int(frame.place(rows)[1].sum()), len(rows)

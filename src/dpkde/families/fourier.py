@@ -36,7 +36,7 @@ MOST_CHOSEN = 1 << 14
 """Most frequencies chosen without being asked: curator time and file size grow with them."""
 _SEED_BLOCK = 64
 _STEP_BITS = 14
-_LEAST_STEP_BITS = 6
+_LEAST_STEP_BITS, _MOST_STEP_BITS = 6, 20
 _LIMIT = 1 << 30
 _SLACK = 310
 """What the check in `phases.turn` lets a pair be longer than 2^bits, for 22 bits; see the proof."""
@@ -53,15 +53,18 @@ class Fourier(Family):
     form
         ``"pairs"`` (cosine and sine of each frequency) or ``"phase"`` (the paper's single
         feature).
+    step_bits
+        Coordinates are rounded to 2^−step_bits bandwidths. None: from the bounds.
 
     Examples
     --------
     >>> Fourier(frequencies=1024)
-    Fourier(frequencies=1024, form='pairs')
+    Fourier(frequencies=1024, form='pairs', step_bits=None)
     """
 
     frequencies: int | None = None
     form: Form = "pairs"
+    step_bits: int | None = None
 
     name: ClassVar[str] = "fourier"
     version: ClassVar[int] = 1
@@ -77,6 +80,14 @@ class Fourier(Family):
             )
         if self.form not in ("pairs", "phase"):
             raise ParameterError(f"form must be 'pairs' or 'phase', got {self.form!r}")
+        if self.step_bits is not None and (
+            type(self.step_bits) is not int
+            or not _LEAST_STEP_BITS <= self.step_bits <= _MOST_STEP_BITS
+        ):
+            raise ParameterError(
+                f"step_bits must be from {_LEAST_STEP_BITS} to {_MOST_STEP_BITS}, "
+                f"got {self.step_bits!r}"
+            )
 
     @property
     def needs_outlook(self) -> bool:
@@ -99,6 +110,8 @@ class Fourier(Family):
         pairs. Gaussian noise does not grow with D: then more is better, up to the point of little
         return or `MOST_CHOSEN`.
         """
+        if self.step_bits is None:
+            return replace(self, step_bits=step_bits_for(frame.reach())).choose(frame, outlook)
         if self.frequencies is not None:
             return self
         errors: dict[int, float] = {}
@@ -128,7 +141,7 @@ class Fourier(Family):
     def draw(self, frame: Frame, bits: int, seed: int) -> FourierPair:
         """Draw D frequencies; the first ones of a seed are the same whatever D is."""
         d = self._settled()
-        step_bits = step_bits_for(frame.reach())
+        step_bits = self.step_bits if self.step_bits is not None else step_bits_for(frame.reach())
         per_step = 2.0 ** (32 - step_bits) / (2 * math.pi)
         omegas, betas = [], []
         for block in range(-(-d // _SEED_BLOCK)):
@@ -141,11 +154,13 @@ class Fourier(Family):
         frequencies = np.fmod(turns, 2.0**32).astype(np.int64).astype(np.int32)
         phase = np.concatenate(betas)[:d].astype(np.int32)
         offsets = phase if self.form == "phase" else np.zeros(d, dtype=np.int32)
-        return FourierPair(frame, bits, self.form, frequencies, offsets)
+        return FourierPair(frame, bits, self.form, step_bits, frequencies, offsets)
 
     def restore(self, frame: Frame, bits: int, tensors: Tensors) -> FourierPair:
         """Rebuild the pair from ``frequencies`` and, in the phase form, ``offsets``."""
         d = self._settled()
+        if self.step_bits is None:
+            raise FormatError("the fourier family of this file lacks its step_bits")
         expected: dict[str, tuple[int, ...]] = {"frequencies": (d, frame.dim)}
         if self.form == "phase":
             expected["offsets"] = (d,)
@@ -157,11 +172,15 @@ class Fourier(Family):
         if set(tensors) != set(expected):
             raise FormatError("this file holds tensors that the fourier family does not have")
         offsets = tensors.get("offsets", np.zeros(d, dtype=np.int32))
-        return FourierPair(frame, bits, self.form, tensors["frequencies"], offsets)
+        return FourierPair(frame, bits, self.form, self.step_bits, tensors["frequencies"], offsets)
 
     def to_json(self) -> dict[str, Any]:
-        """Return D and the form."""
-        return {"frequencies": self.frequencies, "form": self.form}
+        """Return D, the form, and how fine coordinates are."""
+        return {
+            "frequencies": self.frequencies,
+            "form": self.form,
+            "step_bits": self.step_bits,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +190,7 @@ class FourierPair(Pair):
     frame: Frame
     bits: int
     form: Form
+    step_bits: int
     frequencies: NDArray[np.int32]
     offsets: NDArray[np.int32]
 
@@ -192,7 +212,7 @@ class FourierPair(Pair):
 
     @cached_property
     def _steps_per_unit(self) -> float:
-        return 2.0 ** step_bits_for(self.frame.reach())
+        return 2.0**self.step_bits
 
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers: the slow twin of `accumulate`, in NumPy."""
@@ -310,7 +330,7 @@ def step_bits_for(reach: float | None) -> int:
     """
     if reach is None or reach <= 0:
         return _STEP_BITS
-    bits = min(_STEP_BITS, math.floor(30 - math.log2(reach)))
+    bits = min(_STEP_BITS, math.floor(30 - math.log2(min(reach, 2.0**60))))
     if bits < _LEAST_STEP_BITS:
         raise ParameterError(
             f"the bounds reach {reach:.3g} bandwidths from their centre; random Fourier features "

@@ -30,6 +30,8 @@ from dpkde.privacy.concentrated import rho_within
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
 from dpkde.privacy.numbers import Exact, exact, plain, positive, scale_up
 
+LEAST_DELTA = Fraction(1, 10**300)
+
 
 class Adjacency(StrEnum):
     """Which data sets count as neighbours."""
@@ -149,6 +151,8 @@ class Guarantee:
         small = exact(delta, "delta")
         if not 0 <= small < 1:
             raise ParameterError(f"delta must be at least 0 and below 1, got {delta!r}")
+        if 0 < small < LEAST_DELTA:
+            raise ParameterError("delta must be 0 or at least 1e-300")
         if rho is not None:
             if small:
                 raise ParameterError("delta goes with epsilon; rho needs none")

@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpkde.errors import ParameterError
+from dpkde.privacy.numbers import plain
 
 MAX_SCALE = 1 << 56
 """Beyond this the noise itself would come near to wrapping around 2⁶⁴."""
@@ -23,7 +24,7 @@ MAX_SCALE = 1 << 56
 def _check(scale: Fraction, spread: int = 1) -> None:
     if not 0 < scale * spread <= MAX_SCALE:
         raise ParameterError(
-            f"a noise scale of {float(scale):.3g} over {spread} cells does not fit 64-bit sums; "
+            f"a noise scale of {plain(scale)} over {spread} cells does not fit 64-bit sums; "
             "use a larger epsilon, fewer cells or a larger capacity (fewer lattice bits)"
         )
 

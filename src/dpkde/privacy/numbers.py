@@ -46,11 +46,17 @@ def exact(value: Exact, name: str) -> Fraction:
     raise wrong
 
 
-def positive(value: Exact, name: str) -> Fraction:
-    """Return `value` as a positive fraction."""
+LEAST, MOST = Fraction(1, 10**12), Fraction(10**6)
+"""The range of ε and ρ: beyond it no table means anything."""
+
+
+def positive(value: Exact, name: str, least: Fraction = LEAST, most: Fraction = MOST) -> Fraction:
+    """Return `value` as a positive fraction within a range."""
     number = exact(value, name)
     if number <= 0:
         raise ParameterError(f"{name} must be positive, got {value!r}")
+    if not least <= number <= most:
+        raise ParameterError(f"{name} must be from {plain(least)} to {plain(most)}")
     return number
 
 
@@ -116,4 +122,5 @@ def plain(value: Fraction) -> str:
         return "0"
     up = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING)
     rounded = up.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return f"{float(rounded):.4g}"
+    near = float(rounded)
+    return f"{near:.4g}" if 1e-300 < near < 1e300 else f"{rounded.normalize():e}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpkde.privacy.budget import Adjacency, Guarantee, Spend
+from dpkde.privacy.budget import LEAST_DELTA, Adjacency, Guarantee, Spend
 from dpkde.privacy.concentrated import epsilon_of
 from dpkde.privacy.numbers import Exact, plain, positive
 
@@ -13,6 +13,9 @@ _NEIGHBOURS = {
     Adjacency.ADD_REMOVE: "adding or removing any one record (the number of records is private)",
     Adjacency.REPLACE: "changing the values of any one record (the number of records is public)",
 }
+
+UNIT = "one record"
+"""What neighbours differ by."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class PrivacyStatement:
 
     guarantee: Guarantee
     spends: tuple[Spend, ...]
-    unit: str = "one record"
+    unit: str = UNIT
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -63,7 +66,7 @@ class PrivacyStatement:
         if self.is_pure:
             return sum((s.amount.epsilon or Fraction(0) for s in self.spends), Fraction(0))
         rho = sum((s.amount.as_rho for s in self.spends), Fraction(0))
-        return epsilon_of(rho, positive(delta, "delta"))
+        return epsilon_of(rho, positive(delta, "delta", LEAST_DELTA, Fraction(1)))
 
     def __str__(self) -> str:
         if self.guarantee.rho is not None:
@@ -79,6 +82,7 @@ class PrivacyStatement:
         lines = [
             f"This release is {promise}",
             f"with respect to {_NEIGHBOURS[self.guarantee.adjacency]}.",
+            f"It protects {self.unit}; several records of one person need a smaller bound.",
             "It was made by these noisy measurements of the data, and no others:",
             *(f"  - {spend}" for spend in self.spends),
             "Whatever anyone computes from it, however often, is covered by the same bound.",

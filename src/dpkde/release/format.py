@@ -45,9 +45,9 @@ from dpkde import container
 from dpkde.errors import BudgetError, FormatError, ParameterError
 from dpkde.families.base import Family
 from dpkde.planner import Plan, expect_format, plan_from_json
-from dpkde.privacy.budget import COUNT, Adjacency, Amount, Bounds, Budget, Guarantee, Spend
+from dpkde.privacy.budget import COUNT, Adjacency, Amount, Bounds, Budget, Guarantee
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
-from dpkde.privacy.statement import PrivacyStatement
+from dpkde.privacy.statement import UNIT, PrivacyStatement
 from dpkde.release.artifact import Release
 
 FORMAT = "dpkde-release"
@@ -98,6 +98,19 @@ def from_parts(
     families: tuple[type[Family], ...] = (),
 ) -> Release:
     """Rebuild a release from its document and tensors, checking all of it."""
+    try:
+        return _rebuild(document, tensors, families)
+    except FormatError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError, BudgetError):
+        raise FormatError("the description of this release is damaged") from None
+
+
+def _rebuild(
+    document: Mapping[str, Any],
+    tensors: Mapping[str, NDArray[Any]],
+    families: tuple[type[Family], ...],
+) -> Release:
     own = {n.removeprefix(_PREFIX): a for n, a in tensors.items() if n.startswith(_PREFIX)}
     plan = plan_from_json(document.get("plan"), own, families)
     table = tensors.get("table")
@@ -155,18 +168,16 @@ def _statement(entry: Mapping[str, Any], plan: Plan) -> PrivacyStatement:
         adjacency=entry["adjacency"],
     )
     budget = Budget(guarantee)
-    recorded: list[Spend] = []
+    wanted = ["count", "table"] if guarantee.adjacency is Adjacency.ADD_REMOVE else ["table"]
+    if [item["purpose"] for item in entry["spends"]] != wanted or entry["unit"] != UNIT:
+        raise ParameterError("the spends are not those of a release")
     for item in entry["spends"]:
         bounds: Bounds = {"count": COUNT, "table": plan.pair.bounds}[item["purpose"]]
         amount = Amount(epsilon=_read(item["epsilon"]), rho=_read(item["rho"]))
         spend = budget.spend(item["purpose"], amount, _LAWS[item["law"]], bounds)
         if _read(item["scale"]) != spend.law.scale or item["sensitivity"] != str(spend.sensitivity):
             raise ParameterError("a scale does not fit its sensitivity")
-        recorded.append(spend)
-    wanted = ["count", "table"] if guarantee.adjacency is Adjacency.ADD_REMOVE else ["table"]
-    if [spend.purpose for spend in recorded] != wanted or not isinstance(entry["unit"], str):
-        raise ParameterError("the spends are not those of a release")
-    return PrivacyStatement(guarantee, budget.spends, entry["unit"])
+    return PrivacyStatement(guarantee, budget.spends)
 
 
 def _write(value: Fraction | None) -> str | None:
@@ -176,7 +187,7 @@ def _write(value: Fraction | None) -> str | None:
 def _read(value: Any) -> Fraction | None:
     if value is None:
         return None
-    if not isinstance(value, str) or len(value) > 2048:
+    if not isinstance(value, str) or len(value) > 512:
         raise TypeError
     top, _, bottom = value.partition("/")
     return Fraction(int(top), int(bottom or 1))

@@ -59,7 +59,8 @@ def geometric(words: Words, position: int, top: int, bottom: int, width: int) ->
         if position < 0 or more == 0:
             break
         high += 1
-    if position >= 0 and high > 16 and high > (1 << MAX_WIDTH) // top:
+    # low + top·high < 2⁶² is certain for high ≤ 16 and top ≤ 2⁵⁷: 17·2⁵⁷ < 2⁶².
+    if position >= 0 and (high > 16 or width > 57) and high >= (1 << MAX_WIDTH) // top:
         return 0, UNDECIDED
     value = low + top * high
     return (value // bottom if bottom > 1 else value), position

@@ -93,7 +93,7 @@ def max_norm(scale: Fraction, cells: int, source: EntropySource) -> NDArray[np.i
                 source,
                 1.5 * width,
                 _fill_cube,
-                (radius if narrow else 0, width),
+                (radius if narrow else 0, width if narrow else MAX_WIDTH + 1),
                 lambda stream, _, r=radius: stream.below(2 * r + 1) - r,  # type: ignore[misc]
             )
 
