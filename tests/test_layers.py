@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,8 +76,9 @@ def test_cached_code_is_never_stale() -> None:
     from dpkde.families.phases import accumulate
     from dpkde.privacy.noise.gaussian import _fill_gaussian
 
-    for function in (accumulate, _fill_gaussian):
-        assert function.py_func.__qualname__.endswith(FINGERPRINT)  # type: ignore[attr-defined]
+    compiled: list[Any] = [accumulate, _fill_gaussian]
+    for function in compiled:
+        assert function.py_func.__qualname__.endswith(FINGERPRINT)
 
 
 def _loaded(code: str) -> set[str]:
