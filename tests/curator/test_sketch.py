@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import dpkde
 from dpkde.curator.sketch import Sketch
-from dpkde.curator.tables import CHUNK_ROWS
+from dpkde.tables import CHUNK_ROWS
 
 settings.register_profile("dpkde", deadline=None, max_examples=60)
 settings.load_profile("dpkde")

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpkde.curator.sketch import Sketch, count_records, sketch_source
-from dpkde.curator.tables import PointsLike, open_points
 from dpkde.domain import BoundsLike, Frame, as_domain
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family, Outlook
@@ -37,6 +36,7 @@ from dpkde.privacy.noise.draw import laws_of
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.statement import PrivacyStatement
 from dpkde.release.artifact import Release, check_extras
+from dpkde.tables import PointsLike, open_points
 
 
 def publish(

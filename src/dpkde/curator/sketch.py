@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from dpkde import container
 from dpkde.arrays import as_rows
-from dpkde.curator.tables import Piece, PointsLike, Source, open_points
 from dpkde.domain import Frame
 from dpkde.errors import FormatError, MergeError
 from dpkde.families.base import Family, Table
 from dpkde.planner import Plan, describe, expect_format, plan_from_json
 from dpkde.pool import mapped
+from dpkde.tables import Piece, PointsLike, Source, open_points
 
 SKETCH_FORMAT = "dpkde-sketch"
 SKETCH_VERSION = 1
@@ -152,7 +152,7 @@ def count_records(source: Source, frame: Frame, threads: int | None) -> tuple[in
 
 
 def _contribute(plan: Plan, piece: Piece) -> tuple[Table, int, int]:
-    rows = as_rows(piece(), plan.frame.dim, "points")
+    rows = as_rows(piece.rows(), plan.frame.dim, "points")
     coordinates, counts = plan.frame.place(rows)
     table = np.zeros(plan.pair.bounds.cells, dtype=np.int64)
     plan.pair.accumulate(coordinates, counts, table)
@@ -160,5 +160,5 @@ def _contribute(plan: Plan, piece: Piece) -> tuple[Table, int, int]:
 
 
 def _counted(frame: Frame, piece: Piece) -> tuple[int, int]:
-    rows = as_rows(piece(), frame.dim, "points")
+    rows = as_rows(piece.rows(), frame.dim, "points")
     return int(frame.place(rows)[1].sum()), len(rows)

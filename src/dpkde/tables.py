@@ -1,8 +1,10 @@
-"""One door for private points: arrays, batches, data frames and files, read in pieces.
+"""One door for points: arrays, batches, data frames and files, read in pieces.
 
 `open_points` turns whatever a caller has into a `Source`: named columns, a number of axes, and
 pieces that are read one at a time, by the thread that sketches them. Memory stays bounded by the
 pieces, never by the table.
+
+The same door serves the curator's private points and a client's queries. It holds nothing itself.
 
 Only the schema raises: a missing column, a column of text, the wrong number of axes, a file that is
 no table. A value never does: bad cells and ragged lines become NaN and contribute nothing. Errors
@@ -19,9 +21,11 @@ frames                    pandas, polars, Arrow and others, through narwhals
 from __future__ import annotations
 
 import csv
+import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -37,30 +41,50 @@ _HEADER_LIMIT = 1 << 20
 
 PointsLike = Any
 """An array of shape (n_points, dim), a data frame, a path, or an iterable of arrays."""
-Piece = Callable[[], NDArray[Any]]
-"""Reads a few rows, shape (n, dim), when called."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A few rows, read when asked for: shape (n, dim). `size` is in the units of the source."""
+
+    rows: Callable[[], NDArray[Any]]
+    size: int
 
 
 @dataclass(frozen=True)
 class Source:
-    """Private points, ready to be read.
+    """Points, ready to be read.
 
     Attributes
     ----------
     read
-        Starts reading: an iterator of pieces, each a function that returns rows.
+        Starts reading: an iterator of pieces.
     dim
         Number of columns, where it is known beforehand.
     columns
         Their names, if they have any.
     once
         Whether the points can be read only once.
+    size
+        The sizes of all pieces together, in rows or bytes, where it is known. For a progress bar
+        on the curator's own terminal and nothing else: under add-remove it is private.
     """
 
     read: Callable[[], Iterator[Piece]]
     dim: int | None
     columns: tuple[str, ...] | None = None
     once: bool = False
+    size: int | None = None
+
+    def watched(self, report: Callable[[int], None]) -> Source:
+        """Return the same source, which reports the size of each piece when it is handed out."""
+
+        def read() -> Iterator[Piece]:
+            for piece in self.read():
+                report(piece.size)
+                yield piece
+
+        return replace(self, read=read)
 
 
 class _Readable(Protocol):
@@ -82,6 +106,8 @@ def open_points(
     delimiter
         Between the fields of a CSV file; by default a comma, a tab for ``.tsv``.
     """
+    if isinstance(points, Source):
+        return points
     if isinstance(points, (str, os.PathLike)):
         return _open_file(Path(points), columns, delimiter)
     if hasattr(points, "read"):
@@ -95,7 +121,7 @@ def open_points(
         if rows.ndim == 1 and not rows.size:
             return Source(lambda: iter(()), None, names)  # no rows, of any width
         rows = as_rows(rows, None, "points")
-        return Source(lambda: _slices(rows), int(rows.shape[1]), names)
+        return Source(partial(_slices, rows), int(rows.shape[1]), names, size=len(rows))
     if not isinstance(points, Iterable):
         raise SchemaError(
             "points must be an array, a data frame, a path or an iterable of arrays, got "
@@ -107,8 +133,8 @@ def open_points(
 
 def _slices(rows: NDArray[Any]) -> Iterator[Piece]:
     for start in range(0, len(rows), CHUNK_ROWS):
-        piece = rows[start : start + CHUNK_ROWS]
-        yield lambda piece=piece: piece  # type: ignore[misc]
+        part = rows[start : start + CHUNK_ROWS]
+        yield Piece(partial(np.asanyarray, part), len(part))
 
 
 def _batches(points: Iterable[Any]) -> Iterator[Piece]:
@@ -182,7 +208,8 @@ def _open_text(
         else:
             yield from _blocks(source, rest, targets, delimiter)
 
-    return Source(read, len(wanted), wanted, once)
+    size = source.stat().st_size if isinstance(source, Path) else None
+    return Source(read, len(wanted), wanted, once, size)
 
 
 def _header(stream: _Readable) -> tuple[bytes, bytes]:
@@ -214,15 +241,14 @@ def _blocks(
     stream: _Readable, start: bytes, targets: NDArray[np.int64], delimiter: str
 ) -> Iterator[Piece]:
     """Yield pieces of whole lines. A line is cut from its neighbours here, and nowhere else."""
-    from dpkde.curator import lines
+    from dpkde import lines
 
-    def piece(block: bytes) -> Piece:
-        def parse() -> NDArray[np.float64]:
-            text = np.frombuffer(block, dtype=np.uint8)
-            rows = np.empty((lines.count_lines(text), int(targets.max()) + 1))
-            return rows[: lines.parse_lines(text, ord(delimiter), targets, rows)]
+    columns = int(targets.max()) + 1
 
-        return parse
+    def parse(block: bytes) -> NDArray[np.float64]:
+        text = np.frombuffer(block, dtype=np.uint8)
+        rows = np.empty((lines.count_lines(text), columns))
+        return rows[: lines.parse_lines(text, ord(delimiter), targets, rows)]
 
     tail = start
     too_long = False
@@ -232,10 +258,10 @@ def _blocks(
         if newline or not more:
             if too_long:  # the end of a line that was given up: one record, without a number
                 _, _, block = block.partition(b"\n")
-                yield lambda: np.full((1, int(targets.max()) + 1), np.nan)
+                yield Piece(partial(np.full, (1, columns), np.nan), 0)
                 too_long = False
             if block:
-                yield piece(block)
+                yield Piece(partial(parse, block), len(block) + 1)
         tail = rest
         if not more:
             return
@@ -262,9 +288,10 @@ def _open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
                 batch = _guarded(path, lambda: next(batches, None))
                 if batch is None:
                     return
-                yield lambda batch=batch: _columns(batch, wanted)  # type: ignore[misc]
+                yield Piece(partial(_columns, batch, wanted), batch.num_rows)
 
-    return Source(read, len(wanted), wanted)
+    rows = _guarded(path, lambda: pq.read_metadata(path)).num_rows
+    return Source(read, len(wanted), wanted, size=rows)
 
 
 def _columns(batch: Any, names: Sequence[str]) -> NDArray[Any]:
@@ -294,9 +321,9 @@ def _open_npy(path: Path, columns: Sequence[str] | None) -> Source:
     def read() -> Iterator[Piece]:
         # Rows are copied out of the map piece by piece, so that it does not stay in memory.
         for start in range(0, len(rows), CHUNK_ROWS):
-            yield lambda start=start: _copy_rows(path, start)  # type: ignore[misc]
+            yield Piece(partial(_copy_rows, path, start), min(CHUNK_ROWS, len(rows) - start))
 
-    return Source(read, int(rows.shape[1]), names)
+    return Source(read, int(rows.shape[1]), names, size=len(rows))
 
 
 def _copy_rows(path: Path, start: int) -> NDArray[Any]:
@@ -330,9 +357,10 @@ def _open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
 
     def read() -> Iterator[Piece]:
         for start in range(0, len(frame), CHUNK_ROWS):
-            yield lambda start=start: _frame_rows(frame, wanted, start)  # type: ignore[misc]
+            size = min(CHUNK_ROWS, len(frame) - start)
+            yield Piece(partial(_frame_rows, frame, wanted, start), size)
 
-    return Source(read, len(wanted), wanted)
+    return Source(read, len(wanted), wanted, size=len(frame))
 
 
 def _frame_rows(frame: Any, names: Sequence[str], start: int) -> NDArray[Any]:
@@ -352,8 +380,6 @@ def _numbers(series: Any) -> NDArray[np.float64]:
 
 
 def _arrow(module: str) -> Any:
-    import importlib
-
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -366,9 +392,7 @@ def _guarded(path: Path, action: Callable[[], Any]) -> Any:
     """Run a library's reader; where it fails, say so in our own words, without its own."""
     try:
         return action()
-    except FileNotFoundError:
-        raise
-    except PermissionError:
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except Exception:
         raise SchemaError(f"{path.name} is damaged, or not a {path.suffix} file") from None
