@@ -111,7 +111,7 @@ def open_points(
     if isinstance(points, (str, os.PathLike)):
         return _open_file(Path(points), columns, delimiter)
     if hasattr(points, "read"):
-        return _open_text(points, columns, delimiter or ",", once=True)
+        return _open_text(points, columns, "," if delimiter is None else delimiter, once=True)
     frame = _open_frame(points, columns)
     if frame is not None:
         return frame
@@ -154,7 +154,8 @@ def _batches(points: Iterable[Any]) -> Iterator[Piece]:
 def _open_file(path: Path, columns: Sequence[str] | None, delimiter: str | None) -> Source:
     kind = path.suffix.lower()
     if kind in (".csv", ".tsv", ".txt"):
-        return _open_text(path, columns, delimiter or ("\t" if kind == ".tsv" else ","))
+        usual = "\t" if kind == ".tsv" else ","
+        return _open_text(path, columns, usual if delimiter is None else delimiter)
     if kind in (".parquet", ".pq"):
         return _open_parquet(path, columns)
     if kind == ".npy":
@@ -336,7 +337,7 @@ def _copy_rows(path: Path, start: int) -> NDArray[Any]:
 
 def _open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
     """Return a source for a data frame, or None if it is none."""
-    if isinstance(points, (np.ndarray, list, tuple)) or not hasattr(points, "columns"):
+    if isinstance(points, (np.ndarray, list, tuple)) or not hasattr(type(points), "columns"):
         return None
     try:
         import narwhals.stable.v2 as nw
@@ -352,7 +353,9 @@ def _open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
     wanted, _ = _chosen([str(name) for name in frame.columns], columns, "the frame")
     for name in wanted:
         kind = frame.schema[name]
-        if not (kind.is_numeric() or kind == nw.Boolean):
+        # A pandas column of Python objects is taken cell by cell: whether a column is one can
+        # depend on whether a value is missing, so it must not raise.
+        if not (kind.is_numeric() or kind in (nw.Boolean, nw.Object)):
             raise SchemaError(f"column {name!r} of the frame is of type {kind}, not a number")
 
     def read() -> Iterator[Piece]:
@@ -371,12 +374,24 @@ def _frame_rows(frame: Any, names: Sequence[str], start: int) -> NDArray[Any]:
 def _numbers(series: Any) -> NDArray[np.float64]:
     """Return a column as float64, nulls as NaN, without a library's error reaching anyone."""
     values = series.to_numpy()
+    if values.dtype.kind == "O":
+        return np.array([_cell(value) for value in values], dtype=np.float64)
     if values.dtype.kind in "fiub" and not series.null_count():
         return values.astype(np.float64)  # type: ignore[no-any-return]
     missing = series.is_null().to_numpy().astype(bool)
     filled = np.full(len(values), np.nan)
     filled[~missing] = values[~missing].astype(np.float64)
     return filled
+
+
+def _cell(value: Any) -> float:
+    """Return a Python number as a float, and anything else as NaN."""
+    if isinstance(value, (bool, int, float, np.number, np.bool_)):
+        try:
+            return float(value)
+        except (OverflowError, TypeError, ValueError):
+            return np.nan
+    return np.nan
 
 
 def _arrow(module: str) -> Any:

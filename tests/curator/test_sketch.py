@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dpkde
 from dpkde.curator.sketch import Sketch
 from dpkde.tables import CHUNK_ROWS
-
-settings.register_profile("dpkde", deadline=None, max_examples=60)
-settings.load_profile("dpkde")
 
 
 def _plan(axes: int, **changes: Any) -> dpkde.Plan:

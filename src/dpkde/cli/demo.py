@@ -1,0 +1,26 @@
+"""``dpkde demo``: the main job on a generated data set."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dpkde.cli.exits import fail, speaks_plainly
+
+
+@speaks_plainly
+def demo(
+    folder: Annotated[str, typer.Argument(help="Where to leave releases and a picture.")] = "demo",
+) -> None:
+    """Publish and query a made-up city; leave releases and a picture.
+
+    Example: dpkde demo
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        fail("the demo draws a picture: pip install 'dpkde[plot]'")
+    from dpkde.demo import main
+
+    main(folder)

@@ -1,0 +1,69 @@
+"""How a command ends: its exit code, and one clear line instead of a traceback.
+
+====  ===========================================================================
+code  meaning
+====  ===========================================================================
+0     done
+1     a defect of dpkde; please report it
+2     something is wrong with what was typed, or with a file
+130   interrupted
+====  ===========================================================================
+
+A traceback is never shown: it could carry a private value in a library's message. For the same
+reason an unexpected error is named by its type and place only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn, TypeVar
+
+from dpkde.errors import DpkdeError
+
+DONE, DEFECT, WRONG, INTERRUPTED = 0, 1, 2, 130
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+def fail(message: str, code: int = WRONG) -> NoReturn:
+    """Print one line to standard error and stop."""
+    line = " ".join(message.split())
+    print(f"dpkde: {line}", file=sys.stderr)  # noqa: T201
+    raise SystemExit(code)
+
+
+def speaks_plainly(verb: Verb) -> Verb:
+    """Make a verb end with one line and an exit code, whatever happens in it."""
+
+    @wraps(verb)
+    def run(*arguments: Any, **options: Any) -> Any:
+        try:
+            return verb(*arguments, **options)
+        except DpkdeError as error:
+            fail(str(error))
+        except BrokenPipeError:
+            # Whoever reads our output has enough of it. Keep Python from complaining at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(DONE) from None
+        except OSError as error:
+            named = f"{error.filename}: " if error.filename else ""
+            fail(f"{named}{(error.strerror or type(error).__name__).lower()}")
+        except MemoryError:
+            fail("not enough memory for a table of this size; use fewer frequencies")
+        except KeyboardInterrupt:
+            fail("interrupted; nothing was written", INTERRUPTED)
+        except Exception as error:
+            place = error.__traceback__
+            while place is not None and place.tb_next is not None:
+                place = place.tb_next
+            where = "" if place is None else f" at {_where(place)}"
+            fail(f"internal error ({type(error).__name__}{where}); please report it", DEFECT)
+
+    return run  # type: ignore[return-value]
+
+
+def _where(place: Any) -> str:
+    return f"{os.path.basename(place.tb_frame.f_code.co_filename)}:{place.tb_lineno}"

@@ -1,0 +1,50 @@
+"""``dpkde inspect``: what is in a release file, and what it guarantees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpkde.cli.exits import speaks_plainly
+
+
+@speaks_plainly
+def inspect(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    as_json: Annotated[bool, typer.Option("--json", help="The whole description as JSON.")] = False,
+) -> None:
+    """Tell what a release file holds and guarantees, in words or as JSON.
+
+    Example: dpkde inspect trips.dpkde
+    """
+    from dpkde.release.format import load, to_parts
+
+    held = load(release)
+    document, tensors = to_parts(held)
+    if as_json:
+        sizes = {name: list(array.shape) for name, array in tensors.items()}
+        typer.echo(json.dumps(document | {"tensors": sizes}, indent=2, ensure_ascii=False))
+        return
+    law = held.law("count")
+    count = f"{held.count} (exact: the number of records is public)"
+    if law is not None:
+        count = f"{held.count}, give or take {law.variance**0.5:.1f}"
+    domain = document["plan"]["domain"]
+    lines = [
+        str(held.privacy),
+        "",
+        f"records    {count}",
+        f"columns    {', '.join(held.columns) if held.columns else f'{held.dim}, not named'}",
+        f"domain     {domain['kind']} {json.dumps(domain['parameters'])}",
+        f"kernel     {held.kernel.name}, bandwidth {held.kernel.bandwidth!r}",
+        f"family     {held.family.name} {json.dumps(held.family.to_json())}",
+        f"table      {held.table.size} cells, {release.stat().st_size} bytes in the file",
+        f"release    {held.release_id}, written by {held.generator}",
+        "digest     verified",
+    ]
+    if held.extras:
+        lines.append(f"extras     {json.dumps(dict(held.extras), ensure_ascii=False)}")
+    typer.echo("\n".join(lines))

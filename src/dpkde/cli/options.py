@@ -1,0 +1,207 @@
+"""What verbs have in common: options, how they are written, and a TOML file that can hold them.
+
+A settings file has the names of the options as keys::
+
+    columns = ["lon", "lat"]
+    bounds = [[-74.1, -73.15], [40.5, 40.9]]
+    bandwidth = 0.01
+    epsilon = "0.5"
+
+What is typed on the command line wins over the file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpkde.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpkde.domain import Domain
+    from dpkde.families.base import Family
+    from dpkde.kernels import Kernel
+
+Columns = Annotated[
+    str | None, typer.Option(help="Columns to publish, in this order: lon,lat. Default: all.")
+]
+Bounds = Annotated[
+    str | None,
+    typer.Option(
+        help="Public bounds, low:high for each column: -74.1:-73.15,40.5:40.9. One pair serves all "
+        "columns. Never take them from the data."
+    ),
+]
+Outside = Annotated[
+    str | None, typer.Option(help="Rows outside the bounds: clip (default) or drop.")
+]
+Bandwidth = Annotated[
+    str | None, typer.Option(help="Kernel bandwidth σ: one number, or one for each column.")
+]
+KernelName = Annotated[str | None, typer.Option("--kernel", help="Kernel: gaussian (default).")]
+Epsilon = Annotated[str | None, typer.Option(help="Privacy bound ε, such as 0.5 or 1/3.")]
+Delta = Annotated[str | None, typer.Option(help="δ of (ε, δ)-privacy. Default: 0, pure.")]
+Rho = Annotated[str | None, typer.Option(help="ρ of zero-concentrated privacy, in place of ε.")]
+AdjacencyName = Annotated[
+    str | None,
+    typer.Option(
+        "--adjacency",
+        help="add-remove (default: the number of rows is private) or replace (it is public).",
+    ),
+]
+FamilyName = Annotated[str | None, typer.Option("--family", help="auto (default) or fourier.")]
+Frequencies = Annotated[
+    int | None, typer.Option(help="Number of frequencies of the fourier family. Default: chosen.")
+]
+ExpectedRows = Annotated[
+    int | None, typer.Option(help="A public guess of the number of rows; needed to plan.")
+]
+TypicalDensity = Annotated[
+    float | None, typer.Option(help="A public guess of a typical KDE value. Default: 0.05.")
+]
+Seed = Annotated[
+    int | None, typer.Option(help="Seed of the family's public randomness; never of the noise.")
+]
+Delimiter = Annotated[str | None, typer.Option(help="Between CSV fields. Default: comma.")]
+Settings = Annotated[
+    Path | None, typer.Option("--settings", help="A TOML file with any of these options.")
+]
+
+
+NAMES = (
+    "adjacency",
+    "bandwidth",
+    "bounds",
+    "columns",
+    "delimiter",
+    "delta",
+    "epsilon",
+    "expected_rows",
+    "family",
+    "frequencies",
+    "kernel",
+    "outside",
+    "rho",
+    "seed",
+    "typical_density",
+)
+"""What a settings file may hold; one file serves `publish` and `plan`."""
+
+
+def merged(settings: Path | None, typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a settings file, with those that were typed put over them."""
+    found: dict[str, Any] = {}
+    if settings is not None:
+        try:
+            with settings.open("rb") as file:
+                found = tomllib.load(file)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ParameterError(f"{settings} is not a TOML file: {error}") from None
+        found = {key.replace("-", "_"): value for key, value in found.items()}
+        unknown = sorted(set(found) - set(NAMES))
+        if unknown:
+            raise ParameterError(
+                f"{settings} has no such setting: {', '.join(unknown)}; there are: "
+                f"{', '.join(NAMES)}"
+            )
+    chosen = {name: typed.get(name) for name in NAMES}
+    return {name: found.get(name) if value is None else value for name, value in chosen.items()}
+
+
+def numbers(value: Any, what: str) -> list[float]:
+    """Return numbers that were typed with commas, or stand in a list.
+
+    >>> numbers("1,2.5", "bandwidth")
+    [1.0, 2.5]
+    """
+    parts = value if isinstance(value, (list, tuple)) else str(value).split(",")
+    try:
+        return [float(part) for part in parts]
+    except (TypeError, ValueError):
+        raise ParameterError(f"{what} must be numbers separated by commas, got {value!r}") from None
+
+
+def pairs(value: Any) -> list[tuple[float, float]]:
+    """Return bounds that were typed as low:high,low:high, or stand in a list of pairs.
+
+    >>> pairs("-1:2.5,0:1e3")
+    [(-1.0, 2.5), (0.0, 1000.0)]
+    """
+    wrong = ParameterError(
+        "bounds must be low:high for each column, separated by commas, such as 0:1,-5:5; "
+        f"got {value!r}"
+    )
+    parts = value if isinstance(value, (list, tuple)) else str(value).split(",")
+    found = []
+    for part in parts:
+        ends = part.split(":") if isinstance(part, str) else part
+        try:
+            low, high = ends
+            found.append((float(low), float(high)))
+        except (TypeError, ValueError):
+            raise wrong from None
+    return found
+
+
+def names(value: Any) -> list[str] | None:
+    """Return column names that were typed with commas, or stand in a list."""
+    if value is None:
+        return None
+    parts = value if isinstance(value, (list, tuple)) else str(value).split(",")
+    return [str(part).strip() for part in parts]
+
+
+@dataclass(frozen=True)
+class Request:
+    """Checked options, as the library takes them."""
+
+    kernel: Kernel
+    domain: Domain
+    family: Family
+    guarantee: dict[str, Any]
+    typical_density: float
+
+
+def request(options: Mapping[str, Any], dim: int | None) -> Request:
+    """Turn options into what the library takes; `dim` is what the table says."""
+    from dpkde.domain import Box, as_domain
+    from dpkde.kernels import KERNELS
+    from dpkde.planner import as_family
+
+    if options["bandwidth"] is None:
+        raise ParameterError("--bandwidth is needed: how far a point's influence reaches")
+    kernel_name = options["kernel"] or "gaussian"
+    if kernel_name not in KERNELS:
+        raise ParameterError(f"--kernel must be one of {', '.join(KERNELS)}, got {kernel_name!r}")
+    widths = numbers(options["bandwidth"], "--bandwidth")
+    kernel = KERNELS[kernel_name](widths[0] if len(widths) == 1 else widths)
+    domain = as_domain(None)
+    if options["bounds"] is not None:
+        given = pairs(options["bounds"])
+        if len(given) == 1 and dim is not None:
+            given = given * dim
+        domain = Box(given, outside=options["outside"] or "clip")
+    elif options["outside"] is not None:
+        raise ParameterError("--outside goes with --bounds")
+    family = as_family(options["family"] or "auto")
+    if options["frequencies"] is not None:
+        from dpkde.families.fourier import Fourier
+
+        if not isinstance(family, Fourier):
+            raise ParameterError("--frequencies goes with --family fourier")
+        family = Fourier(options["frequencies"])
+    guarantee = {
+        "epsilon": options["epsilon"],
+        "delta": 0 if options["delta"] is None else options["delta"],
+        "rho": options["rho"],
+        "adjacency": options["adjacency"] or "add-remove",
+    }
+    if guarantee["epsilon"] is None and guarantee["rho"] is None:
+        raise ParameterError("--epsilon is needed (or --rho): how much may be learned of a record")
+    density = 0.05 if options["typical_density"] is None else options["typical_density"]
+    return Request(kernel, domain, family, guarantee, density)

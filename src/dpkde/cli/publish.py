@@ -1,0 +1,125 @@
+"""``dpkde publish``: from a table on disk to a release file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpkde.cli import options as o
+from dpkde.cli.exits import speaks_plainly
+from dpkde.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpkde.tables import Source
+
+
+@speaks_plainly
+def publish(
+    table: Annotated[
+        str, typer.Argument(help="CSV, TSV, Parquet or .npy file; - for CSV on stdin.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The release file to write.")],
+    columns: o.Columns = None,
+    bounds: o.Bounds = None,
+    outside: o.Outside = None,
+    bandwidth: o.Bandwidth = None,
+    kernel: o.KernelName = None,
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
+    rho: o.Rho = None,
+    adjacency: o.AdjacencyName = None,
+    family: o.FamilyName = None,
+    frequencies: o.Frequencies = None,
+    expected_rows: o.ExpectedRows = None,
+    typical_density: o.TypicalDensity = None,
+    seed: o.Seed = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Between CSV fields. Default: comma.")
+    ] = None,
+    settings: o.Settings = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Publish a table: read it, add noise, write a release file.
+
+    Rows with missing or bad values contribute nothing, rows outside the bounds are clipped; neither
+    is reported, since that would tell about the data. An old file stays until the new one is whole.
+
+    Example: dpkde publish trips.csv -o trips.dpkde --columns lon,lat
+    --bounds -74.1:-73.15,40.5:40.9 --bandwidth 0.01 --epsilon 0.5
+    """
+    chosen = o.merged(settings, locals())
+    from dpkde.curator.publish import publish as make
+    from dpkde.tables import open_points
+
+    stream = sys.stdin.buffer if table == "-" else table
+    source = open_points(stream, o.names(chosen["columns"]), delimiter=chosen["delimiter"])
+    wanted = o.request(chosen, source.dim)
+    _check_writable(output)
+    with _progress(source, quiet) as watched:
+        release = make(
+            watched,
+            kernel=wanted.kernel,
+            bounds=wanted.domain,
+            family=wanted.family,
+            columns=None if watched.columns is None else list(watched.columns),
+            expected_rows=chosen["expected_rows"],
+            typical_density=wanted.typical_density,
+            seed=chosen["seed"],
+            **wanted.guarantee,
+        )
+    release.save(output)
+    if not quiet:
+        typer.echo(f"{output}: {release!r}", err=True)
+
+
+def _check_writable(output: Path) -> None:
+    """Fail before anything is read or spent, not after."""
+    if output.is_dir():
+        raise ParameterError(f"{output} is a folder; name a file to write")
+    folder = output.parent
+    if not folder.is_dir():
+        raise ParameterError(f"there is no folder {folder} to write to")
+    if not os.access(folder, os.W_OK):
+        raise ParameterError(f"no permission to write to {folder}")
+
+
+@contextmanager
+def _progress(source: Source, quiet: bool) -> Iterator[Source]:
+    """Show a bar with rate and remaining time, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield source
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    with Progress(
+        TextColumn("reading"),
+        BarColumn(),
+        TaskProgressColumn(show_speed=True),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("reading", total=source.size)
+        done = 0
+
+        def report(size: int) -> None:
+            nonlocal done
+            if source.size is not None and done + size > source.size:
+                done = 0  # a second pass
+            done += size
+            bar.update(task, completed=done)
+
+        yield source.watched(report)

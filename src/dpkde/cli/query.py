@@ -1,0 +1,106 @@
+"""``dpkde query``: densities at points, from a release file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpkde.cli import options as o
+from dpkde.cli.exits import speaks_plainly
+from dpkde.errors import ParameterError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpkde.release.artifact import Release
+    from dpkde.tables import Source
+
+ROWS_AT_ONCE = 65_536
+
+
+class Format(StrEnum):
+    """How answers are written."""
+
+    CSV = "csv"
+    JSON = "json"
+
+
+@speaks_plainly
+def query(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    points: Annotated[
+        list[str] | None, typer.Argument(help="Points: numbers separated by commas.")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option("--points", help="Points in a CSV, Parquet or .npy file; - for CSV on stdin."),
+    ] = None,
+    format: Annotated[Format, typer.Option(help="csv, or json: one object a line.")] = Format.CSV,
+) -> None:
+    """Print the KDE at points, with its standard error.
+
+    Example: dpkde query trips.dpkde -73.98,40.75 -73.78,40.64
+    """
+    from dpkde.release.format import load
+
+    published = load(release)
+    if (points is None or not points) == (file is None):
+        raise ParameterError("give points as arguments, or a file with --points")
+    batches = iter([_typed(points, published.dim)]) if points else _read(_open(file, published))
+    names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
+    header = [*names, "kde", "standard_error"]
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    if format is Format.CSV:
+        writer.writerow(header)
+    for batch in batches:
+        values, errors = published.kde(batch), published.standard_error(batch)
+        for row, value, error in zip(batch.tolist(), values.tolist(), errors.tolist(), strict=True):
+            cells = [*row, value, error]
+            if format is Format.CSV:
+                writer.writerow(["" if cell != cell else f"{cell:.9g}" for cell in cells])
+            else:
+                told = {k: None if v != v else v for k, v in zip(header, cells, strict=True)}
+                sys.stdout.write(json.dumps(told) + "\n")
+
+
+def _typed(points: list[str], dim: int) -> NDArray[Any]:
+    import numpy as np
+
+    rows = [o.numbers(text, "a point") for text in points]
+    for text, row in zip(points, rows, strict=True):
+        if len(row) != dim:
+            raise ParameterError(
+                f"this release has {dim} columns; the point {text} has {len(row)} numbers"
+            )
+    return np.array(rows)
+
+
+def _open(file: str | None, release: Release) -> Source:
+    """Open a file of points, by the release's column names where it has any."""
+    from dpkde.tables import open_points
+
+    source = open_points(sys.stdin.buffer if file == "-" else file, release.columns)
+    if source.dim is not None and source.dim != release.dim:
+        raise ParameterError(f"the points have {source.dim} columns, the release {release.dim}")
+    return source
+
+
+def _read(source: Source) -> Iterator[NDArray[Any]]:
+    """Yield points, several pieces at a time."""
+    import numpy as np
+
+    held: list[NDArray[Any]] = []
+    for piece in source.read():
+        held.append(piece.rows().astype(np.float64))
+        if sum(map(len, held)) >= ROWS_AT_ONCE:
+            yield np.concatenate(held)
+            held = []
+    if held:
+        yield np.concatenate(held)

@@ -1,0 +1,296 @@
+"""The command line: the main road, every wrong turn, and nothing private in a word."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpkde
+from dpkde.cli.main import run
+
+DPKDE = [sys.executable, "-m", "dpkde"]
+POINTS = np.random.default_rng(0).uniform(0, 1, size=(2000, 2)).round(7)
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    np.savetxt("t.csv", POINTS, delimiter=",", header="lon,lat", comments="", fmt="%.7f")
+    return "t.csv"
+
+
+def dpkde_(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Run a command in this process; return its exit code and what it printed."""
+    capsys.readouterr()
+    try:
+        code = run(list(arguments))
+    except SystemExit as stop:
+        code = stop.code
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+GOOD = ["--bounds", "0:1,0:1", "--bandwidth", "0.2", "--epsilon", "1"]
+
+
+def test_from_a_file_to_a_file(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = dpkde_("publish", table, "-o", "r.dpkde", *GOOD, capsys=capsys)
+    assert (code, out) == (0, "")
+    assert err.startswith("r.dpkde: <Release: gaussian")
+    release = dpkde.load("r.dpkde")
+    assert release.columns == ("lon", "lat")
+    # points on the command line, negative ones too
+    code, out, _ = dpkde_("query", "r.dpkde", "0.5,0.5", "-1,2", capsys=capsys)
+    rows = list(csv.DictReader(out.splitlines()))
+    assert code == 0
+    assert [row["lon"] for row in rows] == ["0.5", "-1"]
+    assert float(rows[0]["kde"]) == pytest.approx(release.kde([0.5, 0.5])[0], rel=1e-6)
+    expected = release.standard_error([0.5, 0.5])[0]
+    assert float(rows[0]["standard_error"]) == pytest.approx(expected, rel=1e-6)
+    # points in a file, columns by name, in another order, as JSON
+    Path("q.csv").write_text("lat,name,lon\n0.5,x,0.25\n,y,1\n")
+    code, out, _ = dpkde_(
+        "query", "r.dpkde", "--points", "q.csv", "--format", "json", capsys=capsys
+    )
+    first, second = (json.loads(line) for line in out.splitlines())
+    assert first["lon"] == 0.25
+    assert first["kde"] == pytest.approx(release.kde([0.25, 0.5])[0])
+    assert second["kde"] is None
+    # what is in it
+    code, out, _ = dpkde_("inspect", "r.dpkde", capsys=capsys)
+    assert "1-differentially private" in out
+    assert "lon, lat" in out
+    code, out, _ = dpkde_("inspect", "r.dpkde", "--json", capsys=capsys)
+    assert json.loads(out)["privacy"]["epsilon"] == "1/1"
+
+
+def test_settings_files(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("s.toml").write_text(
+        'columns = ["lat"]\nbounds = [[0, 1]]\nbandwidth = 0.2\nepsilon = "1/3"\n'
+        'adjacency = "replace"\nexpected-rows = 2000\n'
+    )
+    code, _, err = dpkde_("publish", table, "-o", "r", "--settings", "s.toml", capsys=capsys)
+    assert code == 0, err
+    release = dpkde.load("r")
+    assert release.columns == ("lat",)
+    assert release.count == 2000
+    assert str(release.privacy.epsilon) == "1/3"
+    code, *_ = dpkde_(
+        "publish", table, "-o", "r", "--settings", "s.toml", "--epsilon", "2", "-q", capsys=capsys
+    )
+    assert dpkde.load("r").privacy.epsilon == 2
+    code, out, _ = dpkde_("plan", "--settings", "s.toml", capsys=capsys)
+    assert code == 0
+    assert "ε=1/3" in out
+
+
+def test_plan_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["plan", "--bounds", "0:1", "--bandwidth", "0.2", "--expected-rows", "10000"]
+    code, out, _ = dpkde_(*base, "--epsilon", "0.1,1", capsys=capsys)
+    assert code == 0
+    errors = [float(line.split()[1]) for line in out.splitlines()[1:3]]
+    assert errors[0] > errors[1] > 0
+    path = str(tmp_path / "p")
+    assert dpkde_(*base, "--epsilon", "1", "-o", path, capsys=capsys)[0] == 0
+    assert dpkde.Plan.load(path).frame.dim == 1
+    assert dpkde_(*base, "--rho", "0.5", "--dim", "1", capsys=capsys)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("publish t.csv -o r --bounds 1:0,0:1 --bandwidth 0.2 --epsilon 1", "reversed"),
+        ("publish t.csv -o r --bounds 0:1:2 --bandwidth 0.2 --epsilon 1", "low:high"),
+        ("publish t.csv -o r --bounds 0:1,0:1,0:1 --bandwidth 0.2 --epsilon 1", "does not agree"),
+        ("publish t.csv -o r --bounds 0:1 --bandwidth 0.2 --epsilon 0", "epsilon must be positive"),
+        ("publish t.csv -o r --bounds 0:1 --bandwidth 0.2 --epsilon lots", "finite number"),
+        ("publish t.csv -o r --bounds 0:1 --bandwidth 0.2", "--epsilon is needed"),
+        ("publish t.csv -o r --bounds 0:1 --bandwidth 0.2 --epsilon 1 --rho 1", "exactly one"),
+        ("publish t.csv -o r --bounds 0:1 --epsilon 1", "--bandwidth is needed"),
+        ("publish t.csv -o r --bounds 0:1 --bandwidth -1 --epsilon 1", "bandwidth must be"),
+        ("publish t.csv -o r --bounds 0:1 --bandwidth wide --epsilon 1", "numbers separated"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --outside drop", "goes with --bounds"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel cosine", "--kernel must be"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --family magic", "family must be"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --adjacency x", "'add-remove' or"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --columns lon,alt", "no column 'alt'"),
+        ("publish nothing.csv -o r --bandwidth 1 --epsilon 1", "no such file"),
+        ("publish . -o r --bandwidth 1 --epsilon 1", "not a table"),
+        ("publish r.dpkde -o r --bandwidth 1 --epsilon 1", "not a table"),
+        ("publish t.csv -o no/such/r --bandwidth 1 --epsilon 1", "no folder"),
+        ("publish t.csv -o . --bandwidth 1 --epsilon 1", "is a folder"),
+        ("publish t.csv --bandwidth 1 --epsilon 1", "output"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --settings t.csv", "not a TOML"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --settings wrong.toml", "no such setting"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --frobnicate", "frobnicate"),
+        ("publish - -o r --bandwidth 1 --epsilon 1", "no header"),
+        ("query r.dpkde 1,2,3", "has 2 columns; the point 1,2,3 has 3"),
+        ("query r.dpkde one,two", "numbers separated"),
+        ("query r.dpkde", "give points"),
+        ("query t.csv 1,2", "not a dpkde file"),
+        ("query r.dpkde --points q.csv", "no column 'lon'"),
+        ("inspect t.csv", "not a dpkde file"),
+        ("inspect nothing", "no such file"),
+        ("inspect .", "directory"),
+        ("plan --bandwidth 1 --epsilon 1 --bounds 0:1", "expected_rows"),
+        ("plan --bandwidth 1 --epsilon 1 --expected-rows 10", "number of columns is open"),
+        ("frobnicate", "frobnicate"),
+    ],
+)
+def test_wrong_use_gets_one_line(
+    arguments: str,
+    told: str,
+    table: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dpkde.publish(table, kernel=dpkde.Gaussian(0.2), epsilon=1).save("r.dpkde")
+    Path("q.csv").write_text("x,y\n1,2\n")
+    Path("wrong.toml").write_text("epsylon = 1\n")
+    if " - " in arguments:
+        import io
+
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    code, out, err = dpkde_(*arguments.split(), capsys=capsys)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("dpkde: ")
+    assert told in err
+    assert not re.search(r"\d\.\d{6}", err)  # no cell of the table
+    assert not Path("r").exists()
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_no_permission_to_write(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("locked").mkdir(mode=0o500)
+    code, _, err = dpkde_("publish", table, "-o", "locked/r", *GOOD, capsys=capsys)
+    assert code == 2
+    assert "permission" in err
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (PermissionError(13, "Permission denied", "r"), "permission"),
+        (OSError(28, "No space left on device"), "no space left"),
+    ],
+)
+def test_the_disk_refuses(
+    failure: OSError,
+    told: str,
+    table: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise failure
+
+    Path("r").write_text("old")
+    monkeypatch.setattr("os.fsync", refuse)
+    code, _, err = dpkde_("publish", table, "-o", "r", *GOOD, capsys=capsys)
+    assert code == 2
+    assert told in err
+    assert err.count("\n") == 1
+    assert Path("r").read_text() == "old"
+    assert sorted(p.name for p in Path().iterdir()) == ["r", "t.csv"]
+
+
+def test_a_defect_is_named_without_its_message(
+    table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("cell 12345.678 is broken")
+
+    monkeypatch.setattr("dpkde.curator.publish.publish", broken)
+    code, _, err = dpkde_("publish", table, "-o", "r", *GOOD, capsys=capsys)
+    assert code == 1
+    assert "internal error (RuntimeError at " in err
+    assert "12345" not in err
+
+
+def test_no_stream_or_file_holds_a_cell(tmp_path: Path) -> None:
+    """Cells are the secret; every stream and file of several runs is searched for them."""
+    generator = np.random.default_rng(3)
+    numbers = [f"{value:.9f}" for value in generator.uniform(0, 1, 400)]
+    names = [f"Person{code:06d}" for code in generator.integers(0, 10**6, 200)]
+    lines = ["lon,name,lat"]
+    for i, name in enumerate(names):
+        lines.append(f"{numbers[2 * i]},{name},{numbers[2 * i + 1]}")
+    lines[5] += ",ragged"
+    lines[9] = f'"{names[8]}'
+    lines[12] = f"{names[11]},{names[11]},{numbers[23]}"
+    (tmp_path / "secret.csv").write_text("\n".join(lines) + "\n")
+    base = ["--bounds", "0:1", "--bandwidth", "0.2", "--epsilon", "1", "-o", "r.dpkde"]
+    runs = [
+        ["publish", "secret.csv", "--columns", "lon,lat", *base],
+        ["publish", "secret.csv", "--columns", "lon,name", *base],
+        ["publish", "secret.csv", *base],
+        ["publish", "secret.csv", "--columns", "nothing", *base],
+        ["query", "r.dpkde", "0.5,0.5,0.5"],
+        ["inspect", "r.dpkde", "--json"],
+        ["inspect", "secret.csv"],
+        ["query", "secret.csv", "1,2"],
+    ]
+    seen = b""
+    for arguments in runs:
+        done = subprocess.run([*DPKDE, *arguments], cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode in (0, 2)
+        seen += done.stdout + done.stderr
+    for path in tmp_path.iterdir():
+        if path.name != "secret.csv":
+            seen += path.read_bytes()
+    assert len(seen) > 1000
+    for cell in numbers + names:
+        assert cell.encode() not in seen
+        assert cell.lstrip("0").encode() not in seen
+
+
+def test_quiet_when_piped_and_fast_to_help(tmp_path: Path) -> None:
+    text = "a\n" + "\n".join(map(str, range(100))) + "\n"
+    command = [*DPKDE, "publish", "-", "-o", "r", "--bounds", "0:99", "--bandwidth", "9"]
+    done = subprocess.run(
+        [*command, "--epsilon", "1", "--expected-rows", "100", "-q"],
+        cwd=tmp_path,
+        input=text.encode(),
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == done.stderr == b""
+    script = "import sys\nsys.argv = ['dpkde', '--help']\nfrom dpkde.cli.main import run\nrun()\n"
+    script += "print(*sorted(sys.modules))"
+    loaded = subprocess.check_output([sys.executable, "-c", script], text=True)
+    for heavy in ("numba", "pyarrow", "scipy", "pandas", "matplotlib"):
+        assert f" {heavy} " not in loaded
+
+
+@pytest.mark.parametrize("verb", ["publish", "plan", "query", "inspect", "demo"])
+def test_every_verb_has_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = dpkde_(verb, "--help", capsys=capsys)
+    assert code == 0
+    assert f"Example: dpkde {verb}" in " ".join(out.split())
+
+
+def test_the_examples_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The example in the help of each verb, as it stands there."""
+    monkeypatch.chdir(tmp_path)
+    trips = np.random.default_rng(0).normal((-73.9, 40.7), 0.05, size=(500, 2))
+    np.savetxt("trips.csv", trips, delimiter=",", header="lon,lat", comments="")
+    monkeypatch.setattr("dpkde.demo.main", lambda folder: None)
+    for verb in ("publish", "plan", "query", "inspect", "demo"):
+        _, out, _ = dpkde_(verb, "--help", capsys=capsys)
+        text = " ".join(out.split())
+        example = re.search(r"Example: dpkde (.*?) (Arguments|Options):", text)
+        assert example is not None
+        code, _, err = dpkde_(*example.group(1).split(), capsys=capsys)
+        assert code == 0, err

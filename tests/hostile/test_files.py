@@ -1,0 +1,228 @@
+"""Hostile files and sudden ends: nothing untyped, nothing slow, nothing half written."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpkde
+from dpkde import container
+
+MUTATIONS = int(os.environ.get("DPKDE_MUTATIONS", "100000"))
+KILLS = int(os.environ.get("DPKDE_KILLS", "200"))
+
+
+def _files(folder: Path) -> list[tuple[bytes, Callable[[Path], object]]]:
+    points = np.random.default_rng(0).normal(size=(50, 2))
+    kinds: list[tuple[bytes, Callable[[Path], object]]] = []
+    for i, family in enumerate((dpkde.Fourier(3), dpkde.Fourier(2, form="phase"))):
+        plan = dpkde.plan(
+            kernel=dpkde.Gaussian([1.0, 2.0]),
+            bounds=[(-3, 3)] * 2,
+            epsilon=1,
+            family=family,
+            seed=i,
+        )
+        made = dpkde.sketch(points, plan)
+        made.save(folder / "s")
+        plan.save(folder / "p")
+        dpkde.publish(made, epsilon=1, delta=i * 1e-6).save(folder / "r")
+        kinds.append(((folder / "r").read_bytes(), dpkde.load))
+        kinds.append(((folder / "p").read_bytes(), dpkde.Plan.load))
+        kinds.append(((folder / "s").read_bytes(), dpkde.Sketch.load))
+    return kinds
+
+
+STRANGE: list[Any] = [
+    *(None, True, False, 0, -1, 1, 2, 3, 10**9, 2**63, 10**400, -(10**400), 0.5, 1e308, -1e-310),
+    *("", "x", "1/1", "0/1", "1/0", "-1/2", "9" * 300, "NaN", "inf", "gaussian", "fourier", "box"),
+    *("replace", [], [1], [[0, 1]], [[1, 0], [0, 1]], {}, {"a": 1}, [None], ["a", "b"], "\u0000"),
+    *("\ud7ff", float("inf"), float("nan")),
+]
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path] if path else []
+    if isinstance(value, dict):
+        for key in value:
+            found += _places(value[key], (*path, key))
+    elif isinstance(value, list):
+        for index in range(len(value)):
+            found += _places(value[index], (*path, index))
+    return found
+
+
+def _structured(data: bytes, chance: random.Random) -> bytes:
+    """Change the document or the header, and make the digest fit again."""
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + length])
+    body = data[8 + length :]
+    document = json.loads(header["__metadata__"]["dpkde"])
+    for _ in range(chance.choice([1, 1, 1, 2, 3])):
+        target = header if chance.random() < 0.2 else document
+        places = _places(target)
+        place = chance.choice(places)
+        inner = target
+        for key in place[:-1]:
+            inner = inner[key]
+        action = chance.random()
+        try:
+            if action < 0.15 and isinstance(inner, dict):
+                del inner[place[-1]]
+            elif action < 0.25 and isinstance(inner, dict):
+                inner[chance.choice(["new", "", "family.x"])] = chance.choice(STRANGE)
+            else:
+                inner[place[-1]] = chance.choice(STRANGE)
+        except (KeyError, IndexError, TypeError):
+            continue
+    if isinstance(header.get("__metadata__"), dict):
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+        header["__metadata__"]["dpkde"] = text
+        state = hashlib.sha256(text.encode("ascii"))
+        for name in sorted(k for k in header if k != "__metadata__"):
+            entry = header[name]
+            try:
+                start, stop = entry["data_offsets"]
+                shape = ",".join(map(str, entry["shape"]))
+                state.update(f"{name}\0{entry['dtype']}\0{shape}\0".encode())
+                state.update(body[start:stop])
+            except (TypeError, KeyError, ValueError, UnicodeEncodeError):
+                continue
+        header["__metadata__"]["sha256"] = state.hexdigest()
+    packed = json.dumps(header).encode("utf-8", "surrogatepass")
+    return struct.pack("<Q", len(packed)) + packed + body
+
+
+def _random(data: bytes, chance: random.Random) -> bytes:
+    """Flip, cut, repeat or overwrite bytes."""
+    mutant = bytearray(data)
+    for _ in range(chance.choice([1, 1, 2, 8])):
+        at = chance.randrange(len(mutant)) if mutant else 0
+        action = chance.randrange(5)
+        if not mutant or action == 0:
+            mutant[at:at] = chance.randbytes(chance.randrange(1, 9))
+        elif action == 1:
+            mutant[at] ^= 1 << chance.randrange(8)
+        elif action == 2:
+            del mutant[at:]
+        elif action == 3:
+            mutant[at : at + 8] = struct.pack("<Q", chance.choice([0, 1 << 20, 1 << 40, 2**64 - 1]))
+        else:
+            mutant[at:at] = mutant[at : at + chance.randrange(200)]
+    return bytes(mutant)
+
+
+@pytest.mark.audit
+def test_mutated_files(tmp_path: Path) -> None:
+    """No untyped exception, no load over 2 s, no allocation over 1 GiB."""
+    kinds = _files(tmp_path)
+    chance = random.Random(7)
+    path = tmp_path / "mutant"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    slowest, loaded = 0.0, 0
+    for i in range(MUTATIONS):
+        data, load = kinds[i % len(kinds)]
+        mutant = _structured(data, chance) if i % 2 else _random(data, chance)
+        path.write_bytes(mutant)
+        start = time.perf_counter()
+        with contextlib.suppress(dpkde.FormatError):
+            held = load(path)
+            loaded += 1
+            if i % 50 == 1 and isinstance(held, dpkde.Release):
+                # What loads can also be asked and described.
+                assert repr(held)
+                assert str(held.privacy)
+                assert held.kde(np.zeros((1, held.dim))).shape == (1,)
+        slowest = max(slowest, time.perf_counter() - start)
+    assert slowest < 2
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 1 << 20  # in KiB on Linux: 1 GiB
+    assert loaded < MUTATIONS / 4
+
+
+@pytest.mark.audit
+def test_kills_leave_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+    """A process that saves without a pause is killed at random moments."""
+    path = tmp_path / "r.dpkde"
+    script = (
+        "import sys, numpy, dpkde\n"
+        "made = dpkde.sketch(numpy.zeros((9, 2)), dpkde.plan(kernel=dpkde.Gaussian(1.0), "
+        "bounds=[(-1, 1)] * 2, epsilon=1, family=dpkde.Fourier(20000), seed=1))\n"
+        "release = dpkde.publish(made, epsilon=1)\n"
+        "print('ready', flush=True)\n"
+        "while True:\n"
+        "    release.save(sys.argv[1])\n"
+    )
+    chance = random.Random(1)
+    for _ in range(KILLS // 10):
+        child = subprocess.Popen(
+            [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        # Ten looks while it writes, then the kill: readers see whole files at all times.
+        for _ in range(9):
+            time.sleep(chance.random() * 0.01)
+            if path.exists():
+                assert dpkde.load(path).table.size == 40_000
+        time.sleep(chance.random() * 0.02)
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        if path.exists():
+            assert dpkde.load(path).table.size == 40_000
+    leftovers = [p for p in tmp_path.iterdir() if p != path]
+    assert all(p.name.startswith(".r.dpkde.") for p in leftovers)
+
+
+@pytest.mark.audit
+def test_killed_publishes_leave_the_old_release(tmp_path: Path) -> None:
+    """The whole command, killed at random moments of its life."""
+    np.savetxt(tmp_path / "t.csv", np.zeros((20_000, 2)), delimiter=",", header="a,b", comments="")
+    path = tmp_path / "r.dpkde"
+    command = [sys.executable, "-m", "dpkde", "publish", "t.csv", "-o", "r.dpkde", "-q"]
+    command += ["--bounds", "-1:1", "--bandwidth", "1", "--epsilon", "1"]
+    start = time.perf_counter()
+    subprocess.run(command, cwd=tmp_path, check=True)
+    life = time.perf_counter() - start
+    old = path.read_bytes()
+    chance = random.Random(2)
+    for _ in range(max(KILLS // 20, 5)):
+        child = subprocess.Popen(command, cwd=tmp_path)
+        time.sleep(chance.random() * life * 1.1)
+        child.kill()
+        child.wait()
+        now = path.read_bytes()
+        assert now == old or isinstance(dpkde.load(path), dpkde.Release)
+        old = now
+
+
+def test_sizes_are_checked_before_anything_is_allocated(tmp_path: Path) -> None:
+    path = tmp_path / "huge"
+    header = json.dumps(
+        {
+            "__metadata__": {"dpkde": "{}", "sha256": "0" * 64},
+            "table": {"dtype": "I64", "shape": [1 << 33], "data_offsets": [0, 1 << 36]},
+        }
+    ).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 64)
+    with pytest.raises(dpkde.FormatError):
+        dpkde.load(path)
+    with path.open("wb") as file:
+        file.truncate(container.MAX_FILE + 1)  # sparse: takes no room
+    with pytest.raises(dpkde.FormatError, match="larger than any"):
+        dpkde.load(path)

@@ -1,0 +1,106 @@
+"""Numbers from text: the grammar, and that a line cannot touch its neighbours."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import dpkde
+from dpkde import lines, tables
+
+GRAMMAR = re.compile(rb"[ \t]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t]*")
+
+
+def number(text: bytes) -> float:
+    array = np.frombuffer(text, dtype=np.uint8)
+    return float(lines.parse_number(array, 0, array.size))
+
+
+@given(st.one_of(st.binary(max_size=12), st.from_regex(GRAMMAR, fullmatch=True)))
+def test_exactly_the_grammar_is_read(text: bytes) -> None:
+    found = number(text)
+    if GRAMMAR.fullmatch(text):
+        expected = float(text)
+        assert found == expected or math.isclose(found, expected, rel_tol=1e-14, abs_tol=1e-320)
+    else:
+        assert math.isnan(found)
+
+
+@given(
+    st.decimals(
+        allow_nan=False, allow_infinity=False, places=6, min_value=-(10**8), max_value=10**8
+    )
+)
+def test_ordinary_numbers_are_correctly_rounded(value: object) -> None:
+    assert number(str(value).encode()) == float(str(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"nan", b"inf", b"-inf", b"0x1", b"1_0", b"1,5", b"1 2", b"--1", b".", b"", b"e5", b"1e"],
+)
+def test_what_is_no_number(text: bytes) -> None:
+    assert math.isnan(number(text))
+
+
+def rows_of(text: bytes, header: bytes = b"a,b\n", **options: str) -> NDArray[np.float64]:
+    source = tables.open_points(io.BytesIO(header + text), **options)
+    parts = [piece.rows() for piece in source.read()]
+    return np.concatenate([np.empty((0, source.dim or 0)), *parts])
+
+
+line = st.one_of(
+    st.binary(max_size=30).filter(lambda b: b"\n" not in b and b.rstrip(b"\r") != b""),
+    st.sampled_from(
+        [b"1,2", b'"1","2"', b' "3" , 4', b'"1', b"1,\"2'", b"1", b"1,2,3", b",", b"5,6\r"]
+    ),
+)
+
+
+@given(st.lists(line, max_size=12), st.integers(1, 40))
+def test_a_line_cannot_touch_its_neighbours(content: list[bytes], block: int) -> None:
+    """Whatever a line holds, and wherever blocks end, every line is read as if it were alone."""
+    alone = [rows_of(text + b"\n") for text in content]
+    assert all(len(rows) == 1 for rows in alone)
+    expected = np.concatenate([np.empty((0, 2)), *alone])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "TEXT_BLOCK", block)
+        together = rows_of(b"".join(text + b"\n" for text in content))
+        without_end = rows_of(b"\n".join(content))
+    assert np.array_equal(together, expected, equal_nan=True)
+    assert np.array_equal(without_end, expected, equal_nan=True)
+
+
+def test_rules_of_a_line() -> None:
+    text = b'1,2\r\n\n"3", 4 \n5\n6,7,8\n"9,10\n,\nx,1\n11,12'
+    expected = [[1, 2], [3, 4], [np.nan] * 2, [np.nan] * 2, [np.nan] * 2, [np.nan] * 2]
+    expected += [[np.nan, 1], [11, 12]]
+    assert np.array_equal(rows_of(text), np.array(expected, dtype=float), equal_nan=True)
+
+
+def test_over_long_lines_are_one_bad_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = b"1" * (lines.MAX_LINE + 1) + b",2"
+    for block in (1 << 20, 1 << 18, 1 << 23):
+        monkeypatch.setattr(tables, "TEXT_BLOCK", block)
+        found = rows_of(b"1,2\n" + long + b"\n3,4\n" + long + long + long + b"\n5,6")
+        expected = [[1, 2], [np.nan] * 2, [3, 4], [np.nan] * 2, [5, 6]]
+        assert np.array_equal(found, np.array(expected, dtype=float), equal_nan=True)
+
+
+def test_delimiters_and_headers() -> None:
+    assert rows_of(b"1;2\n", b"a;b\n", delimiter=";").tolist() == [[1, 2]]
+    source = tables.open_points(io.BytesIO(b'\xef\xbb\xbf"x, y",z\r\n1,2\r\n'))
+    assert source.columns == ("x, y", "z")
+    for wrong in (";;", "", '"', "\n", "é"):
+        with pytest.raises(dpkde.SchemaError, match="delimiter"):
+            rows_of(b"", delimiter=wrong)
+    for header in (b"", b"\xff\xfe\x00\n", b"a\0b\n"):
+        with pytest.raises(dpkde.SchemaError):
+            rows_of(b"", header)

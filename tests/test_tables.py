@@ -1,0 +1,151 @@
+"""One door: the same points through every kind of table give the same sketch, bit for bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpkde
+from dpkde.tables import open_points
+
+POINTS = np.random.default_rng(0).normal(size=(3001, 2)).round(6)
+POINTS[7] = np.nan
+PLAN = dpkde.plan(
+    kernel=dpkde.Gaussian(1.0),
+    bounds=[(-2, 2)] * 2,
+    epsilon=1,
+    family=dpkde.Fourier(8),
+    columns=["a", "b"],
+)
+FRAME = pd.DataFrame({"a": POINTS[:, 0], "text": "secret-cell", "b": POINTS[:, 1]})
+
+
+def make(kind: str, folder: Path) -> Any:
+    arrow = pa.Table.from_pandas(FRAME)
+    if kind == "csv":
+        FRAME.to_csv(folder / "t.csv", index=False)
+        return folder / "t.csv"
+    if kind == "tsv":
+        FRAME.to_csv(folder / "t.tsv", index=False, sep="\t")
+        return str(folder / "t.tsv")
+    if kind == "parquet":
+        pq.write_table(arrow, folder / "t.parquet", row_group_size=10**6)
+        return folder / "t.parquet"
+    if kind == "row groups":
+        pq.write_table(arrow, folder / "t.parquet", row_group_size=100)
+        return folder / "t.parquet"
+    if kind in ("npy", "npy fortran"):
+        array = POINTS if kind == "npy" else np.asfortranarray(POINTS)
+        np.save(folder / "t.npy", array)
+        return folder / "t.npy"
+    frames = {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "arrow": arrow}
+    return frames[kind]
+
+
+KINDS = ["csv", "tsv", "parquet", "row groups", "npy", "npy fortran", "pandas", "polars", "arrow"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_gives_the_same_sketch(kind: str, tmp_path: Path) -> None:
+    table = make(kind, tmp_path)
+    assert dpkde.sketch(table, PLAN) == dpkde.sketch(POINTS, PLAN)
+    release = dpkde.publish(
+        table, kernel=dpkde.Gaussian(1.0), bounds=[(-2, 2)] * 2, epsilon=5, columns=["b", "a"]
+    )
+    assert release.columns == ("b", "a")
+    assert abs(release.count - 3000) < 200
+
+
+def test_nulls_integers_booleans_and_single_precision(tmp_path: Path) -> None:
+    columns = {
+        "a": pa.array([1, None, 3], type=pa.int64()),
+        "b": pa.array([True, False, None]),
+        "c": pa.array([0.5, 1.5, None], type=pa.float32()),
+        "d": pa.array([0.5, None, 2.5], type=pa.float32()),
+    }
+    table = pa.table(columns)
+    pq.write_table(table, tmp_path / "t.parquet")
+    expected = [[1, 1, 0.5, 0.5], [np.nan, 0, 1.5, np.nan], [3, np.nan, np.nan, 2.5]]
+    frames = [tmp_path / "t.parquet", table, table.to_pandas(), pl.from_arrow(table)]
+    for source in frames:
+        rows = np.concatenate([p.rows() for p in open_points(source).read()])
+        assert np.array_equal(rows, np.array(expected), equal_nan=True)
+    rows = np.concatenate([p.rows() for p in open_points(table, ["d", "c"]).read()])
+    assert np.array_equal(rows, np.array(expected)[:, [3, 2]], equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if "npy" not in k])
+def test_only_the_schema_raises(kind: str, tmp_path: Path) -> None:
+    table = make(kind, tmp_path)
+    with pytest.raises(dpkde.SchemaError, match="no column 'z'; its columns are: a, text, b"):
+        open_points(table, ["a", "z"])
+    with pytest.raises(dpkde.SchemaError, match="named twice"):
+        open_points(table, ["a", "a"])
+    if kind in ("csv", "tsv"):
+        rows = np.concatenate([p.rows() for p in open_points(table, ["text"]).read()])
+        assert np.isnan(rows).all()  # text is no number, and nobody is told
+    else:
+        with pytest.raises(
+            dpkde.SchemaError, match=r"'text' .* is of type .*, not a number"
+        ) as told:
+            open_points(table, ["text"])
+        assert "secret" not in str(told.value)
+
+
+def test_files_that_are_no_tables(tmp_path: Path) -> None:
+    for name in ("t.parquet", "t.npy"):
+        (tmp_path / name).write_bytes(b"secret-cell" * 100)
+        with pytest.raises(dpkde.SchemaError, match="is damaged, or not a") as told:
+            open_points(tmp_path / name)
+        assert "secret" not in str(told.value)
+    np.save(tmp_path / "o.npy", np.array([{"secret": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(dpkde.SchemaError, match="is damaged"):
+        open_points(tmp_path / "o.npy")
+    np.save(tmp_path / "s.npy", np.array([["secret"]]))
+    with pytest.raises(dpkde.SchemaError, match="real numbers") as told:
+        open_points(tmp_path / "s.npy")
+    assert "secret" not in str(told.value)
+    with pytest.raises(dpkde.SchemaError, match=r"use .csv, .tsv, .parquet or .npy"):
+        open_points(tmp_path / "t.xlsx")
+    with pytest.raises(FileNotFoundError):
+        open_points(tmp_path / "nothing.csv")
+    with pytest.raises(FileNotFoundError):
+        open_points(tmp_path / "nothing.parquet")
+    with pytest.raises(dpkde.SchemaError, match="lazy"):
+        open_points(pl.from_pandas(FRAME).lazy())
+
+
+def test_damage_in_the_middle_of_a_file_is_told_without_its_contents(tmp_path: Path) -> None:
+    path = make("parquet", tmp_path)
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2
+    data[4:middle] = (b"secret-cell" * middle)[: middle - 4]
+    path.write_bytes(bytes(data))
+    with pytest.raises(dpkde.SchemaError, match="damaged") as told:
+        dpkde.sketch(path, PLAN)
+    assert "secret" not in str(told.value)
+
+
+def test_objects_are_taken_cell_by_cell() -> None:
+    cells = [1, True, None, "7", 10**400, 2.5, np.float32(3.5), 1j, [1]]
+    frame = pd.DataFrame({"a": pd.Series(cells, dtype=object)})
+    rows = np.concatenate([p.rows() for p in open_points(frame).read()])[:, 0]
+    nan = np.nan
+    assert np.array_equal(rows, [1, 1, nan, nan, nan, 2.5, 3.5, nan, nan], equal_nan=True)
+
+
+def test_pieces_report_their_size(tmp_path: Path) -> None:
+    for kind in KINDS:
+        source = open_points(make(kind, tmp_path), ["a", "b"])
+        seen: list[int] = []
+        assert source.size is not None
+        for _ in source.watched(seen.append).read():
+            pass
+        assert 0.9 * source.size < sum(seen) <= source.size + 1
