@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import json
 import os
@@ -85,9 +86,11 @@ def _structured(data: bytes, chance: random.Random) -> bytes:
             if action < 0.15 and isinstance(inner, dict):
                 del inner[place[-1]]
             elif action < 0.25 and isinstance(inner, dict):
-                inner[chance.choice(["new", "", "family.x"])] = chance.choice(STRANGE)
+                inner[chance.choice(["new", "", "family.x"])] = copy.deepcopy(
+                    chance.choice(STRANGE)
+                )
             else:
-                inner[place[-1]] = chance.choice(STRANGE)
+                inner[place[-1]] = copy.deepcopy(chance.choice(STRANGE))
         except (KeyError, IndexError, TypeError):
             continue
     if isinstance(header.get("__metadata__"), dict):
