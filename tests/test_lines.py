@@ -96,8 +96,8 @@ def test_over_long_lines_are_one_bad_record(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_delimiters_and_headers() -> None:
     assert rows_of(b"1;2\n", b"a;b\n", delimiter=";").tolist() == [[1, 2]]
-    source = tables.open_points(io.BytesIO(b'\xef\xbb\xbf"x, y",z\r\n1,2\r\n'))
-    assert source.columns == ("x, y", "z")
+    text = io.BytesIO(b'\xef\xbb\xbf"x, y",z\r\n1,2\r\n')
+    assert tables.open_points(text, ["x, y", "z"]).columns == ("x, y", "z")
     for wrong in (";;", "", '"', "\n", "é"):
         with pytest.raises(dpkde.SchemaError, match="delimiter"):
             rows_of(b"", delimiter=wrong)

@@ -25,6 +25,7 @@ PLAN = dpkde.plan(
     columns=["a", "b"],
 )
 FRAME = pd.DataFrame({"a": POINTS[:, 0], "text": "secret-cell", "b": POINTS[:, 1]})
+FRAME["text"] = FRAME["text"].astype("string")
 
 
 def make(kind: str, folder: Path) -> Any:
@@ -84,8 +85,11 @@ def test_nulls_integers_booleans_and_single_precision(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [k for k in KINDS if "npy" not in k])
 def test_only_the_schema_raises(kind: str, tmp_path: Path) -> None:
     table = make(kind, tmp_path)
-    with pytest.raises(dpkde.SchemaError, match="no column 'z'; its columns are: a, text, b"):
+    listed = "; its columns are: a, text, b" if kind not in ("csv", "tsv") else " in its first line"
+    with pytest.raises(dpkde.SchemaError, match=f"no column 'z'{listed}"):
         open_points(table, ["a", "z"])
+    with pytest.raises(dpkde.SchemaError, match="columns must be a list"):
+        open_points(table, "a")
     with pytest.raises(dpkde.SchemaError, match="named twice"):
         open_points(table, ["a", "a"])
     if kind in ("csv", "tsv"):
@@ -97,6 +101,39 @@ def test_only_the_schema_raises(kind: str, tmp_path: Path) -> None:
         ) as told:
             open_points(table, ["text"])
         assert "secret" not in str(told.value)
+
+
+def test_a_csv_without_a_header_gives_nothing_away(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("1.5,2.5\n3.5,4.5\n")
+    for columns in (None, ["a", "b"]):
+        with pytest.raises(dpkde.SchemaError, match="holds numbers; a header") as told:
+            open_points(path, columns)
+        assert "1.5" not in str(told.value)
+    path.write_text("Alice,Bob\n3.5,4.5\n")
+    with pytest.raises(dpkde.SchemaError, match="no column 'a' in its first line") as told:
+        open_points(path, ["a", "b"])
+    assert "Alice" not in str(told.value)
+    # Names that the caller did not give do not reach the release.
+    release = dpkde.publish(path, kernel=dpkde.Gaussian(1.0), bounds=[(0, 9)] * 2, epsilon=1)
+    assert release.columns is None
+    with path.open() as text, pytest.raises(dpkde.SchemaError, match="binary mode"):
+        open_points(text)
+
+
+def test_frames_without_names() -> None:
+    frame = pd.DataFrame(POINTS)
+    assert open_points(frame).columns == ("0", "1")
+    for columns in (None, [0, 1], ["0", "1"]):
+        rows = np.concatenate([p.rows() for p in open_points(frame, columns).read()])  # type: ignore[arg-type]
+        assert np.array_equal(rows, POINTS, equal_nan=True)
+
+
+def test_what_objects_are_called_does_not_matter() -> None:
+    """A column of objects is read whether it holds text, numbers or both."""
+    for cells in (["a", "b"], [1, "b"], [1, 2], [None, None]):
+        frame = pd.DataFrame({"a": pd.Series(cells, dtype=object)})
+        assert open_points(frame).dim == 1
 
 
 def test_files_that_are_no_tables(tmp_path: Path) -> None:

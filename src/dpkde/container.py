@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.errors import FormatError
+from dpkde.errors import FormatError, ParameterError
 
 MAX_HEADER = 1 << 20
 MAX_FILE = 1 << 34
@@ -80,9 +80,14 @@ def write(
     arrays = {name: _little(array) for name, array in tensors.items()}
     payload = save(arrays, metadata={"dpkde": text, "sha256": digest(text, arrays)})
     target = Path(path)
+    if not target.name:
+        raise ParameterError(f"{str(path)!r} is not the name of a file to write")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    handle = os.open(temporary, flags, 0o600 if secret else 0o666)
+    try:
+        handle = os.open(temporary, flags, 0o600 if secret else 0o666)
+    except OSError as error:  # named after the file that was asked for, not our temporary one
+        raise type(error)(error.errno, error.strerror, str(target)) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(payload)

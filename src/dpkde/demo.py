@@ -72,12 +72,15 @@ def main(folder: str = "demo", people: int = 100_000) -> None:
     print(f"\n{release!r}\n\n{release.privacy}\n")
     picture = target / "city.png"
     draw(panels, picture)
-    print(f"picture: {picture}")
 
 
 def draw(panels: list[tuple[str, NDArray[np.float64]]], path: Path) -> None:
     """Draw heat maps side by side, on one scale."""
-    import matplotlib as mpl
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        print("no picture: it needs one more package, pip install matplotlib")
+        return
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
@@ -106,6 +109,7 @@ def draw(panels: list[tuple[str, NDArray[np.float64]]], path: Path) -> None:
     figure.colorbar(image, ax=axes, label="kernel density estimate", shrink=0.8)
     figure.savefig(path, dpi=110)
     plt.close(figure)
+    print(f"picture: {path}")
 
 
 if __name__ == "__main__":

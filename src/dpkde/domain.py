@@ -103,6 +103,9 @@ class Unbounded(Domain):
 class Box(Domain):
     """A box given by (low, high) for each axis. Written as a plain list of pairs.
 
+    Clipped rows gather on the faces of the box, and count there: bounds that cut into the data
+    raise the density at the edge. Dropped rows do not.
+
     >>> Box([(-74.1, -73.15), (40.5, 40.9)]).dim
     2
     """
@@ -129,6 +132,11 @@ class Box(Domain):
                 raise ParameterError(
                     f"bounds of column {axis} are reversed: ({low:g}, {high:g}); "
                     f"write ({high:g}, {low:g})"
+                )
+            if low == high:
+                raise ParameterError(
+                    f"bounds of column {axis} are a single point, ({low:g}, {high:g}); give one "
+                    "(low, high) pair for each column"
                 )
         object.__setattr__(self, "low", tuple(array[:, 0].tolist()))
         object.__setattr__(self, "high", tuple(array[:, 1].tolist()))
@@ -223,7 +231,10 @@ class Ball(Domain):
 
 @dataclass(frozen=True)
 class Sphere(Domain):
-    """The unit sphere: every row is divided by its length; the zero vector contributes nothing."""
+    """The unit sphere: every row is divided by its length; the zero vector contributes nothing.
+
+    Queries are not moved: ask at points of the sphere.
+    """
 
     kind: ClassVar[str] = "sphere"
 

@@ -46,7 +46,7 @@ class Bandwidth:
             return value
         wrong = ParameterError(
             "bandwidth must be a positive number, one positive number an axis, or a symmetric "
-            "positive definite matrix"
+            f"positive definite matrix, got {value!r}"
         )
         try:
             array = np.array(value, dtype=np.float64)

@@ -28,7 +28,8 @@ def kde(points: ArrayLike, queries: ArrayLike, kernel: Kernel) -> NDArray[np.flo
     >>> kde([[0.0], [1.0]], [[0.0]], Gaussian(1.0)).round(4)
     array([0.6839])
     """
-    rows = as_rows(points, kernel.bandwidth.dim, "points").astype(np.float64, copy=False)
+    rows = as_rows(points, None, "points").astype(np.float64, copy=False)
+    make_frame(kernel, as_domain(None), rows.shape[1])
     targets = as_queries(queries, rows.shape[1])
     step = max(1, _BLOCK // max(1, len(targets)))
     starts = range(0, len(rows), step)
@@ -49,7 +50,7 @@ def estimate(
     groups: int = 1,
 ) -> NDArray[np.float64]:
     """Return what a family alone, without noise, makes of the KDE at each query. Not private."""
-    rows = as_rows(points, kernel.bandwidth.dim, "points")
+    rows = as_rows(points, None, "points")
     chosen = as_family(family)
     if chosen.needs_outlook:
         raise ParameterError(

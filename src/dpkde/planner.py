@@ -38,8 +38,9 @@ from dpkde.privacy.numbers import Exact
 
 PLAN_FORMAT = "dpkde-plan"
 PLAN_VERSION = 1
-UNKNOWN_ROWS = 1 << 16
-"""Where nothing at all is known of the number of records, shares are set as for this many."""
+UNKNOWN_ROWS = 1 << 10
+"""Where nothing is known of the number of records, the count's share is set as for this many: a
+large one costs large tables little, a small one would leave small tables without a usable count."""
 _SHARE_GRID = 4096
 
 
@@ -381,6 +382,13 @@ def plan(
 def count_law(amount: Amount) -> type[Law]:
     """Return the law of the count's noise: Laplace for pure ε, Gaussian for ρ."""
     return DiscreteLaplace if amount.epsilon is not None else DiscreteGaussian
+
+
+def check_plan(plan: Any) -> Plan:
+    """Check that a plan is one, and not the path of its file."""
+    if not isinstance(plan, Plan):
+        raise ParameterError("plan must be a Plan; read one from a file by dpkde.Plan.load(path)")
+    return plan
 
 
 def make_frame(kernel: Kernel, domain: Domain, dim: int | None) -> Frame:

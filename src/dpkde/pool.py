@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from dpkde.errors import ParameterError
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -31,6 +33,8 @@ def mapped(
     >>> list(mapped(abs, [-1, 2, -3], threads=2))
     [1, 2, 3]
     """
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int)):
+        raise ParameterError(f"threads must be a whole number, got {threads!r}")
     count = cores() if threads is None else max(1, threads)
     if count == 1:
         yield from map(function, items)

@@ -115,6 +115,8 @@ def open_points(
     frame = _open_frame(points, columns)
     if frame is not None:
         return frame
+    if isinstance(columns, str):
+        raise SchemaError(f"columns must be a list of names, such as [{columns!r}]")
     names = None if columns is None else tuple(str(name) for name in columns)
     if hasattr(points, "__array__"):
         rows = np.asanyarray(points)
@@ -142,8 +144,8 @@ def _batches(points: Iterable[Any]) -> Iterator[Piece]:
         if not hasattr(batch, "__array__"):
             # A list of rows is refused by its type: what NumPy makes of it depends on its values.
             raise SchemaError(
-                "batches must be arrays of numbers; make one array of a list of rows by "
-                "numpy.array(rows, dtype=float)"
+                "points must be an array, or batches that are arrays; make one of a list of rows "
+                "by numpy.array(rows, dtype=float)"
             )
         yield from _slices(np.asanyarray(batch))
 
@@ -166,9 +168,15 @@ def _open_file(path: Path, columns: Sequence[str] | None, delimiter: str | None)
 
 
 def _chosen(
-    available: Sequence[str], columns: Sequence[str] | None, what: str
+    available: Sequence[str], columns: Sequence[str] | None, what: str, *, listed: bool = True
 ) -> tuple[tuple[str, ...], list[int]]:
-    """Return the wanted names and where they stand."""
+    """Return the wanted names and where they stand.
+
+    The first line of a text file might be a record after all, so its words are not `listed` in a
+    message.
+    """
+    if isinstance(columns, str):
+        raise SchemaError(f"columns must be a list of names, such as [{columns!r}]")
     wanted = tuple(available) if columns is None else tuple(str(name) for name in columns)
     if not wanted:
         raise SchemaError(f"{what} has no columns")
@@ -176,9 +184,11 @@ def _chosen(
     for name in wanted:
         found = [i for i, other in enumerate(available) if other == name]
         if len(found) != 1:
-            listed = ", ".join(available[:20]) + (", …" if len(available) > 20 else "")
-            fault = "no column" if not found else "more than one column"
-            raise SchemaError(f"{what} has {fault} {name!r}; its columns are: {listed}")
+            fault = f"{what} has {'no column' if not found else 'more than one column'} {name!r}"
+            if not listed:
+                raise SchemaError(f"{fault} in its first line, the header")
+            shown = ", ".join(available[:20]) + (", …" if len(available) > 20 else "")
+            raise SchemaError(f"{fault}; its columns are: {shown}")
         places.append(found[0])
     if len(set(wanted)) != len(wanted):
         raise SchemaError("a column is named twice")
@@ -197,7 +207,7 @@ def _open_text(
     else:
         header, rest = _header(source)
     names = _names(header, delimiter, what)
-    wanted, places = _chosen(names, columns, what)
+    wanted, places = _chosen(names, columns, what, listed=False)
     targets = np.full(len(names), -1, dtype=np.int64)
     targets[places] = np.arange(len(places))
 
@@ -210,7 +220,8 @@ def _open_text(
             yield from _blocks(source, rest, targets, delimiter)
 
     size = source.stat().st_size if isinstance(source, Path) else None
-    return Source(read, len(wanted), wanted, once, size)
+    # Names that the caller did not give could be a record's words: they are not passed on.
+    return Source(read, len(wanted), None if columns is None else wanted, once, size)
 
 
 def _header(stream: _Readable) -> tuple[bytes, bytes]:
@@ -218,6 +229,8 @@ def _header(stream: _Readable) -> tuple[bytes, bytes]:
     data = b""
     while b"\n" not in data and len(data) < _HEADER_LIMIT:
         more = stream.read(1 << 16)
+        if isinstance(more, str):
+            raise SchemaError("open the file in binary mode, as in open(path, 'rb')")
         if not more:
             break
         data += more
@@ -235,7 +248,17 @@ def _names(header: bytes, delimiter: str, what: str) -> list[str]:
     names = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [])]
     if not names:
         raise SchemaError(f"{what} has no header line with column names")
+    if any(_is_number(name) for name in names):
+        raise SchemaError(f"the first line of {what} holds numbers; a header with names is needed")
     return names
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _blocks(
@@ -335,40 +358,46 @@ def _copy_rows(path: Path, start: int) -> NDArray[Any]:
 # Frames
 
 
+def is_frame(points: Any) -> bool:
+    """Tell a data frame from arrays and the rest."""
+    return hasattr(type(points), "columns")
+
+
 def _open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
     """Return a source for a data frame, or None if it is none."""
-    if isinstance(points, (np.ndarray, list, tuple)) or not hasattr(type(points), "columns"):
+    if not is_frame(points):
         return None
     try:
         import narwhals.stable.v2 as nw
     except ImportError:
-        raise SchemaError(
-            "data frames need the package narwhals: pip install 'dpkde[tables]'"
-        ) from None
+        raise SchemaError("data frames need one more package: pip install narwhals") from None
     frame = nw.from_native(points, eager_only=True, pass_through=True)
     if frame is points:
         raise SchemaError(
             f"points of type {type(points).__name__} cannot be read; collect a lazy frame first"
         )
-    wanted, _ = _chosen([str(name) for name in frame.columns], columns, "the frame")
-    for name in wanted:
-        kind = frame.schema[name]
-        # A pandas column of Python objects is taken cell by cell: whether a column is one can
-        # depend on whether a value is missing, so it must not raise.
-        if not (kind.is_numeric() or kind in (nw.Boolean, nw.Object)):
+    wanted, places = _chosen([str(name) for name in frame.columns], columns, "the frame")
+    keys = [frame.columns[place] for place in places]
+    for name, key in zip(wanted, keys, strict=True):
+        # A pandas column of Python objects is taken cell by cell: whether a column is one, and
+        # what it is said to hold, can depend on single values, so it must not raise.
+        if str(getattr(frame.get_column(key).to_native(), "dtype", "")) == "object":
+            continue
+        kind = frame.schema[key]
+        if not (kind.is_numeric() or kind == nw.Boolean):
             raise SchemaError(f"column {name!r} of the frame is of type {kind}, not a number")
 
     def read() -> Iterator[Piece]:
         for start in range(0, len(frame), CHUNK_ROWS):
             size = min(CHUNK_ROWS, len(frame) - start)
-            yield Piece(partial(_frame_rows, frame, wanted, start), size)
+            yield Piece(partial(_frame_rows, frame, keys, start), size)
 
     return Source(read, len(wanted), wanted, size=len(frame))
 
 
-def _frame_rows(frame: Any, names: Sequence[str], start: int) -> NDArray[Any]:
+def _frame_rows(frame: Any, keys: Sequence[Any], start: int) -> NDArray[Any]:
     part = frame[start : start + CHUNK_ROWS]
-    return np.column_stack([_numbers(part[name]) for name in names])
+    return np.column_stack([_numbers(part.get_column(key)) for key in keys])
 
 
 def _numbers(series: Any) -> NDArray[np.float64]:
@@ -398,9 +427,7 @@ def _arrow(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise SchemaError(
-            "Parquet files need the package pyarrow: pip install 'dpkde[tables]'"
-        ) from None
+        raise SchemaError("Parquet files need one more package: pip install pyarrow") from None
 
 
 def _guarded(path: Path, action: Callable[[], Any]) -> Any:

@@ -133,6 +133,33 @@ def test_groups_are_medians() -> None:
     assert np.abs(plain - grouped).max() < 0.1
 
 
+def test_frames_are_asked_by_name() -> None:
+    import pandas as pd
+
+    release = dpkde.publish(POINTS, kernel=KERNEL, bounds=BOUNDS, epsilon=1, columns=["lon", "lat"])
+    frame = pd.DataFrame({"lat": QUERIES[:, 1], "name": "x", "lon": QUERIES[:, 0]})
+    assert np.array_equal(release.kde(frame), release.kde(QUERIES))
+    assert release.kde(frame[:0]).shape == (0,)
+    with pytest.raises(dpkde.SchemaError, match="no column 'lon'"):
+        release.kde(frame[["lat"]])
+    with pytest.raises(dpkde.SchemaError, match="queries must"):
+        release.kde([[1.0], [2.0, 3.0]])
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("guarantee", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}])
+def test_noise_and_sampling_error_are_the_whole_error(guarantee: dict[str, Any]) -> None:
+    """Over 60 seeds and 40 queries, errors against the truth have the size that is declared."""
+    points = np.random.default_rng(3).normal(size=(30_000, 2))
+    truth = dpkde.nonprivate.kde(points, QUERIES, KERNEL)
+    scores = []
+    for seed in range(60):
+        release = dpkde.publish(points, kernel=KERNEL, seed=seed, **guarantee)
+        whole = np.hypot(release.standard_error(QUERIES), release.sampling_error(QUERIES))
+        scores.append((release.kde(QUERIES, clip=False) - truth) / whole)
+    assert 0.85 < np.sqrt(np.mean(np.square(scores))) < 1.15
+
+
 @pytest.mark.parametrize("bandwidth", [1.0, [1.0, 0.5], [[1.0, 0.3], [0.3, 0.7]]])
 def test_every_kind_of_bandwidth_meets_the_truth(bandwidth: Any) -> None:
     kernel = dpkde.Gaussian(bandwidth)

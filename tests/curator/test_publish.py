@@ -184,6 +184,9 @@ def test_shares_of_the_count_follow_the_formula() -> None:
         ({"kernel": None}, "kernel is needed"),
         ({"kernel": 0.1}, "kernel must be a kernel"),
         ({"bounds": [(3, -3), (0, 1)]}, "reversed"),
+        ({"bounds": [(0, 0), (8, 10)]}, "single point"),
+        ({"threads": "2"}, "threads"),
+        ({"extras": "x"}, "mapping"),
         ({"bounds": [(0, 1)] * 3}, "does not agree"),
         ({"bounds": [0, 1]}, r"\(low, high\)"),
         ({"epsilon": 0}, "epsilon must be positive"),
@@ -220,6 +223,11 @@ def test_a_plan_is_not_contradicted() -> None:
     other = dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=1, expected_rows=10)
     with pytest.raises(dpkde.ParameterError, match="another plan"):
         dpkde.publish(made, plan=other, epsilon=1)
+    for wrong in ("p.plan", 5):
+        with pytest.raises(dpkde.ParameterError, match=r"dpkde.Plan.load"):
+            dpkde.publish(POINTS, plan=wrong, epsilon=1)  # type: ignore[arg-type]
+        with pytest.raises(dpkde.ParameterError, match=r"dpkde.Plan.load"):
+            dpkde.sketch(POINTS, wrong)  # type: ignore[arg-type]
     with pytest.raises(dpkde.ParameterError, match="expected_rows is needed"):
         dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=1)
     with pytest.raises(dpkde.ParameterError, match="number of columns is open"):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpkde.cli.exits import fail, speaks_plainly
+from dpkde.cli.exits import speaks_plainly
 
 
 @speaks_plainly
@@ -17,10 +17,6 @@ def demo(
 
     Example: dpkde demo
     """
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        fail("the demo draws a picture: pip install 'dpkde[plot]'")
     from dpkde.demo import main
 
     main(folder)

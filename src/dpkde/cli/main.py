@@ -12,7 +12,7 @@ def run(arguments: list[str] | None = None) -> Any:
     try:
         from dpkde.cli.app import app
     except ImportError:
-        fail("the command line needs more packages: pip install 'dpkde[cli]'")
+        fail("the command line needs more packages: pip install typer rich pyarrow narwhals")
     try:
         code = app(arguments, standalone_mode=False)
     except Exception as error:

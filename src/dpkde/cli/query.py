@@ -44,7 +44,9 @@ def query(
     ] = None,
     format: Annotated[Format, typer.Option(help="csv, or json: one object a line.")] = Format.CSV,
 ) -> None:
-    """Print the KDE at points, with its standard error.
+    """Print the KDE at points, with its errors.
+
+    standard_error is what the noise adds, sampling_error what the family adds (an estimate).
 
     Example: dpkde query trips.dpkde -73.98,40.75 -73.78,40.64
     """
@@ -55,19 +57,23 @@ def query(
         raise ParameterError("give points as arguments, or a file with --points")
     batches = iter([_typed(points, published.dim)]) if points else _read(_open(file, published))
     names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
-    header = [*names, "kde", "standard_error"]
+    header = [*names, "kde", "standard_error", "sampling_error"]
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if format is Format.CSV:
         writer.writerow(header)
     for batch in batches:
-        values, errors = published.kde(batch), published.standard_error(batch)
-        for row, value, error in zip(batch.tolist(), values.tolist(), errors.tolist(), strict=True):
-            cells = [*row, value, error]
+        answers = (
+            published.kde(batch).tolist(),
+            published.standard_error(batch).tolist(),
+            published.sampling_error(batch).tolist(),
+        )
+        for row, *told in zip(batch.tolist(), *answers, strict=True):
+            cells = [*row, *told]
             if format is Format.CSV:
                 writer.writerow(["" if cell != cell else f"{cell:.9g}" for cell in cells])
             else:
-                told = {k: None if v != v else v for k, v in zip(header, cells, strict=True)}
-                sys.stdout.write(json.dumps(told) + "\n")
+                named = {k: None if v != v else v for k, v in zip(header, cells, strict=True)}
+                sys.stdout.write(json.dumps(named) + "\n")
 
 
 def _typed(points: list[str], dim: int) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from dpkde.errors import ParameterError
 from dpkde.kernels import Points
 from dpkde.pool import mapped
 from dpkde.release.artifact import Release
+from dpkde.tables import is_frame, open_points
 
 CHUNK_QUERIES = 4096
 
@@ -56,10 +57,28 @@ def standard_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
     return np.hypot(table_part, count_part) / release.count
 
 
+def sampling_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
+    """Return √max(spread − noise, 0)/n: what repetitions differ by beyond the noise."""
+    table = release.table.astype(np.float64)
+    pair = release.plan.pair
+    whole = _answer(release, queries, lambda chunk: pair.spread(chunk, table))
+    noise = kernel_sum_standard_error(release, queries) ** 2
+    return np.sqrt(np.maximum(whole - noise, 0.0)) / release.count
+
+
+def _rows(release: Release, queries: ArrayLike) -> Points:
+    """Return queries as an array; from a data frame the release's columns, by name."""
+    if not is_frame(queries):
+        return as_queries(queries, release.dim)
+    source = open_points(queries, release.columns)
+    parts = [as_queries(piece.rows(), release.dim) for piece in source.read()]
+    return np.concatenate(parts) if parts else np.empty((0, release.dim))
+
+
 def _answer(
     release: Release, queries: ArrayLike, function: Callable[[Points], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    rows = as_queries(queries, release.dim)
+    rows = _rows(release, queries)
     starts = range(0, len(rows), CHUNK_QUERIES)
     chunks = (rows[start : start + CHUNK_QUERIES] for start in starts)
     answers = np.empty(len(rows))

@@ -22,6 +22,7 @@ from dpkde.planner import (
     as_family,
     check_capacity,
     check_density,
+    check_plan,
     check_rows,
     count_amount,
     count_law,
@@ -80,9 +81,10 @@ def publish(
     seed
         Of the family's public randomness. The noise has no seed.
     expected_rows
-        A public guess of the number of records, for points that can be read only once.
+        A public guess of the number of records. It saves a pass over the points, and sets the
+        share of the budget that the count gets: worth giving for small tables.
     typical_density
-        A public guess of a typical KDE value; steers accuracy, not privacy.
+        A public guess of the mean kernel value between two records; steers accuracy, not privacy.
     plan
         A plan made beforehand, in place of kernel, bounds, family and seed.
     columns
@@ -140,6 +142,7 @@ def publish(
             raise ParameterError("the sketch was made under another plan")
         made = points
     elif plan is not None:
+        check_plan(plan)
         made = sketch_source(open_points(points, plan.columns), plan, threads)
     else:
         if kernel is None:

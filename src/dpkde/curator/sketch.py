@@ -22,7 +22,7 @@ from dpkde.arrays import as_rows
 from dpkde.domain import Frame
 from dpkde.errors import FormatError, MergeError
 from dpkde.families.base import Family, Table
-from dpkde.planner import Plan, describe, expect_format, plan_from_json
+from dpkde.planner import Plan, check_plan, describe, expect_format, plan_from_json
 from dpkde.pool import mapped
 from dpkde.tables import Piece, PointsLike, Source, open_points
 
@@ -130,6 +130,7 @@ def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Ske
     Adding one record changes the table by that record's own contribution, an integer vector within
     ``plan.pair.bounds``, modulo 2⁶⁴, and the count by at most one. No value in the data raises.
     """
+    check_plan(plan)
     return sketch_source(open_points(points, plan.columns), plan, threads)
 
 

@@ -196,6 +196,13 @@ class Pair(ABC):
         """
 
     @abstractmethod
+    def spread(self, queries: Points, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the variance of `respond` over noise and seeds together, as the table shows it.
+
+        An estimate from public numbers: how much the answers of the repetitions differ.
+        """
+
+    @abstractmethod
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return ‖g(y)‖₂ / 2^bits: the noise at a query is this times the noise of a cell."""
 

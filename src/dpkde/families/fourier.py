@@ -241,12 +241,24 @@ class FourierPair(Pair):
 
     def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
         """Return the mean over frequencies, or the median of the means of groups of them."""
-        from dpkde.families import phases
-
         if not 1 <= groups <= self.count:
             raise ParameterError(
                 f"groups must be from 1 to the {self.count} frequencies, got {groups}"
             )
+        means = self._means(queries, table, groups)
+        return means[0] if groups == 1 else np.median(means, axis=0)
+
+    def spread(self, queries: Points, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the variance of the mean of up to 64 groups of frequencies; NaN for one."""
+        groups = min(self.count, 64)
+        if groups < 2:
+            return np.full(len(queries), math.nan)
+        return np.asarray(self._means(queries, table, groups).var(axis=0, ddof=1) / groups)
+
+    def _means(self, queries: Points, table: NDArray[np.float64], groups: int) -> Points:
+        """Return the mean answer of each group of frequencies, shape (groups, n_queries)."""
+        from dpkde.families import phases
+
         steps, _ = self._steps(self.frame.locate(queries), np.ones(len(queries), dtype=np.bool_))
         weights = table.reshape(-1, self.count) * (_norm_factor(self.form) ** 2 / 2**self.bits)
         edges = [self.count * j // groups for j in range(groups + 1)]
@@ -259,7 +271,7 @@ class FourierPair(Pair):
             answers = np.zeros(len(steps))
             phases.respond(steps, tiles, offsets, padded[0], padded[1], answers)
             means[j] = answers[: len(queries)]
-        return means[0] if groups == 1 else np.median(means, axis=0)
+        return means
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return 1/√D for pairs; 2‖cos(ω·y + β)‖₂/D for the phase form."""

@@ -147,7 +147,7 @@ class Guarantee:
                 f"adjacency must be 'add-remove' or 'replace', got {adjacency!r}"
             ) from None
         if (epsilon is None) == (rho is None):
-            raise ParameterError("give exactly one of epsilon and rho")
+            raise ParameterError("give exactly one of epsilon and rho, such as epsilon=0.5")
         small = exact(delta, "delta")
         if not 0 <= small < 1:
             raise ParameterError(f"delta must be at least 0 and below 1, got {delta!r}")

@@ -46,7 +46,7 @@ def exact(value: Exact, name: str) -> Fraction:
     raise wrong
 
 
-LEAST, MOST = Fraction(1, 10**12), Fraction(10**6)
+LEAST, MOST = Fraction(999_999, 10**18), Fraction(10**6)
 """The range of ε and ρ: beyond it no table means anything."""
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 def check_extras(extras: Mapping[str, Any] | None) -> dict[str, Any]:
     """Check a publisher's remarks: namespaced keys, JSON values."""
+    if extras is not None and not isinstance(extras, Mapping):
+        raise ParameterError("extras must be a mapping, such as {'org.example/note': 'text'}")
     checked = dict(extras or {})
     for key in checked:
         if not isinstance(key, str) or "/" not in key:
@@ -171,11 +173,22 @@ class Release:
         """Return the standard deviation that the noise gives to `kde` at each query.
 
         Exact where the count is public; otherwise to first order in the count's noise (delta
-        method). It does not cover the family's own approximation error.
+        method). The family's own randomness comes on top: see `sampling_error`.
         """
         from dpkde.client import estimate
 
         return estimate.standard_error(self, queries)
+
+    def sampling_error(self, queries: ArrayLike) -> NDArray[np.float64]:
+        """Return an estimate of the standard deviation that the family's randomness gives to `kde`.
+
+        From the release alone: how much the answers of its repetitions differ, less what the noise
+        explains. With δ the noise is small and this is the larger part.
+        ``hypot(standard_error, sampling_error)`` is the whole error.
+        """
+        from dpkde.client import estimate
+
+        return estimate.sampling_error(self, queries)
 
     def kernel_sum_standard_error(self, queries: ArrayLike) -> NDArray[np.float64]:
         """Return the standard deviation that the noise gives to `kernel_sum`, exactly."""
