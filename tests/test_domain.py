@@ -10,7 +10,8 @@ import pytest
 
 import dpkde
 from contracts.family import adversarial_rows
-from dpkde.domain import Domain, Frame, Unbounded, as_domain, domain_from_json
+from dpkde.domain import Domain, Unbounded, as_domain, domain_from_json
+from dpkde.frame import Frame
 
 DOMAINS: list[Domain] = [
     Unbounded(),

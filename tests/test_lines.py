@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde import lines, tables
+from dpkde.tables import lines
+from dpkde.tables import text as tables
+from dpkde.tables.door import open_points
 
 GRAMMAR = re.compile(rb"[ \t]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t]*")
 
@@ -51,7 +53,7 @@ def test_what_is_no_number(text: bytes) -> None:
 
 
 def rows_of(text: bytes, header: bytes = b"a,b\n", **options: str) -> NDArray[np.float64]:
-    source = tables.open_points(io.BytesIO(header + text), **options)
+    source = open_points(io.BytesIO(header + text), **options)
     parts = [piece.rows() for piece in source.read()]
     return np.concatenate([np.empty((0, source.dim or 0)), *parts])
 
@@ -97,7 +99,7 @@ def test_over_long_lines_are_one_bad_record(monkeypatch: pytest.MonkeyPatch) -> 
 def test_delimiters_and_headers() -> None:
     assert rows_of(b"1;2\n", b"a;b\n", delimiter=";").tolist() == [[1, 2]]
     text = io.BytesIO(b'\xef\xbb\xbf"x, y",z\r\n1,2\r\n')
-    assert tables.open_points(text, ["x, y", "z"]).columns == ("x, y", "z")
+    assert open_points(text, ["x, y", "z"]).columns == ("x, y", "z")
     for wrong in (";;", "", '"', "\n", "é"):
         with pytest.raises(dpkde.SchemaError, match="delimiter"):
             rows_of(b"", delimiter=wrong)

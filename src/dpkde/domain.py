@@ -19,13 +19,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.errors import FormatError, ParameterError, SchemaError
-from dpkde.kernels import Kernel, Points
+from dpkde.errors import FormatError, ParameterError
+from dpkde.kernels import Points
 
 Outside = Literal["clip", "drop"]
 Mask = NDArray[np.bool_]
@@ -148,20 +148,21 @@ class Box(Domain):
         return len(self.low)
 
     @cached_property
-    def _corners(self) -> NDArray[np.float64]:
+    def corners(self) -> NDArray[np.float64]:
+        """The lowest and the highest corner, shape (2, dim)."""
         return np.array([self.low, self.high])
 
     def centre(self, dim: int) -> NDArray[np.float64]:
         """Return the middle of the box."""
-        return np.asarray(self._corners[0] / 2 + self._corners[1] / 2)
+        return np.asarray(self.corners[0] / 2 + self.corners[1] / 2)
 
     def reach(self, dim: int) -> float:
         """Return half the box's diagonal."""
         return math.hypot(*(np.array(self.high) / 2 - np.array(self.low) / 2).tolist())
 
     def _settle(self, rows: Points) -> tuple[Points, Mask]:
-        clipped = np.maximum(rows, self._corners[0])
-        np.minimum(clipped, self._corners[1], out=clipped)
+        clipped = np.maximum(rows, self.corners[0])
+        np.minimum(clipped, self.corners[1], out=clipped)
         if self.outside == "clip":
             return clipped, np.ones(len(rows), dtype=np.bool_)
         return clipped, (clipped == rows).all(axis=1)
@@ -311,103 +312,6 @@ def _outside(rule: str) -> Outside:
     if rule not in ("clip", "drop"):
         raise ParameterError(f"outside must be 'clip' or 'drop', got {rule!r}")
     return rule  # type: ignore[return-value]
-
-
-class _Walls(NamedTuple):
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    centre: NDArray[np.float64]
-    inverse: NDArray[np.float64]
-    drop: bool
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The public frame in which points are measured: domain, kernel and dimension.
-
-    `place` is for private records, `locate` for queries; both return coordinates relative to the
-    domain's centre in units of the bandwidth, and both work row by row.
-    """
-
-    kernel: Kernel
-    domain: Domain
-    dim: int
-
-    @classmethod
-    def of(cls, kernel: Kernel, domain: Domain, dim: int | None = None) -> Frame:
-        """Check that kernel, domain and points agree on the number of columns."""
-        told = {
-            "the points": dim,
-            "the bounds": domain.dim,
-            "the bandwidth": kernel.bandwidth.dim,
-        }
-        known = {source: value for source, value in told.items() if value is not None}
-        if not known:
-            raise ParameterError(
-                "the number of columns is open: give bounds, a bandwidth for each column, or dim= "
-                "to plan"
-            )
-        if len(set(known.values())) > 1:
-            said = ", ".join(f"{source} have {value}" for source, value in known.items())
-            raise SchemaError(f"the number of columns does not agree: {said}")
-        count = next(iter(known.values()))
-        if count < 1:
-            raise SchemaError("points need at least one column")
-        return cls(kernel, domain, count)
-
-    def place(self, rows: NDArray[Any]) -> tuple[Points, Mask]:
-        """Return the coordinates of private records, and which of them contribute.
-
-        Rows are real numbers of any type. Boxes go through a compiled loop.
-        """
-        if rows.dtype not in (np.float32, np.float64):
-            with np.errstate(all="ignore"):
-                rows = rows.astype(np.float64)
-        if self._walls is None:
-            return self.place_plainly(rows)
-        from dpkde.placing import place
-
-        rows = np.ascontiguousarray(rows)
-        coordinates = np.empty(rows.shape, dtype=np.float64)
-        counts = np.empty(len(rows), dtype=np.bool_)
-        walls = self._walls
-        place(
-            rows,
-            walls.low,
-            walls.high,
-            walls.centre,
-            walls.inverse,
-            walls.drop,
-            coordinates,
-            counts,
-        )
-        return coordinates, counts
-
-    @cached_property
-    def _walls(self) -> _Walls | None:
-        """What the compiled loop needs, where it can serve: a box and no matrix."""
-        if not isinstance(self.domain, Box) or self.kernel.bandwidth.is_matrix:
-            return None
-        low, high = self.domain._corners
-        inverse = self.kernel.bandwidth.whiten(np.ones((1, self.dim)))[0]
-        drop = self.domain.outside == "drop"
-        return _Walls(low, high, self.domain.centre(self.dim), inverse, drop)
-
-    def place_plainly(self, rows: NDArray[Any]) -> tuple[Points, Mask]:
-        """Return the same as `place`, by NumPy, for any domain and bandwidth."""
-        offsets, counts = self.domain.place(rows.astype(np.float64, copy=False))
-        with np.errstate(all="ignore"):
-            return self.kernel.bandwidth.whiten(offsets), counts
-
-    def locate(self, queries: Points) -> Points:
-        """Return the coordinates of queries, wherever they lie."""
-        with np.errstate(all="ignore"):
-            return self.kernel.bandwidth.whiten(queries - self.domain.centre(self.dim))
-
-    def reach(self) -> float | None:
-        """Return how far records lie from the centre at most, in bandwidth units."""
-        reach = self.domain.reach(self.dim)
-        return None if reach is None else reach / self.kernel.bandwidth.smallest()
 
 
 DOMAINS: dict[str, type[Domain]] = {

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from dpkde import container
-from dpkde.domain import BoundsLike, Domain, Frame, as_domain, domain_from_json
+from dpkde.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.errors import FormatError, ParameterError, VersionError
 from dpkde.families.base import (
     DEFAULT_CAPACITY_BITS,
@@ -30,6 +30,7 @@ from dpkde.families.base import (
     family_from_json,
     registry,
 )
+from dpkde.frame import Frame
 from dpkde.kernels import Kernel, kernel_from_json
 from dpkde.privacy.budget import COUNT, Adjacency, Amount, Budget, Guarantee
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm

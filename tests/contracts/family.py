@@ -16,8 +16,9 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.domain import Frame, as_domain
+from dpkde.domain import as_domain
 from dpkde.families.base import Family, Outlook, Pair
+from dpkde.frame import Frame
 from dpkde.kernels import Kernel
 from dpkde.privacy.budget import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteLaplace

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import dpkde
 from dpkde.curator.sketch import Sketch
-from dpkde.tables import CHUNK_ROWS
+from dpkde.tables.source import CHUNK_ROWS
 
 
 def _plan(axes: int, **changes: Any) -> dpkde.Plan:

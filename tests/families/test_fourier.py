@@ -12,10 +12,11 @@ import pytest
 import dpkde
 from contracts.family import FamilyContract
 from dpkde.compiled import exactly
-from dpkde.domain import Frame, as_domain
+from dpkde.domain import as_domain
 from dpkde.families.base import Family, Outlook
 from dpkde.families.fourier import Fourier, step_bits_for, turn_twin
 from dpkde.families.phases import turns
+from dpkde.frame import Frame
 from dpkde.privacy.budget import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpkde.curator.sketch import Sketch, count_records, sketch_source
-from dpkde.domain import BoundsLike, Frame, as_domain
+from dpkde.domain import BoundsLike, as_domain
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family, Outlook
+from dpkde.frame import Frame
 from dpkde.kernels import Kernel
 from dpkde.planner import (
     Plan,

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from dpkde import container
 from dpkde.arrays import as_rows
-from dpkde.domain import Frame
 from dpkde.errors import FormatError, MergeError
 from dpkde.families.base import Family, Table
+from dpkde.frame import Frame
 from dpkde.planner import Plan, check_plan, describe, expect_format, plan_from_json
 from dpkde.pool import mapped
 from dpkde.tables import Piece, PointsLike, Source, open_points

@@ -33,8 +33,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.domain import Frame, Mask
+from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
+from dpkde.frame import Frame
 from dpkde.kernels import Points
 from dpkde.privacy.budget import Adjacency, Amount, Bounds, cheapest
 from dpkde.privacy.laws import Law

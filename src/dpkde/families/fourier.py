@@ -24,9 +24,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.domain import Frame, Mask
+from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors
+from dpkde.frame import Frame
 from dpkde.kernels import Points
 from dpkde.privacy.budget import Bounds
 

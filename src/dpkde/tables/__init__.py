@@ -1,0 +1,9 @@
+"""Tables: one door (`door.py`), and a file for each kind of thing that comes through it."""
+
+from __future__ import annotations
+
+from dpkde.tables.door import PointsLike, open_points
+from dpkde.tables.frames import is_frame
+from dpkde.tables.source import Piece, Source
+
+__all__ = ["Piece", "PointsLike", "Source", "is_frame", "open_points"]

@@ -1,0 +1,98 @@
+"""Parquet and NumPy files, read in small batches whatever their layout."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.arrays import as_rows
+from dpkde.errors import SchemaError
+from dpkde.tables.source import CHUNK_ROWS, Piece, Source, choose_columns
+
+
+def open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
+    """Return a Parquet file as a source; columns have to be of a numeric type."""
+    pa, pq = _arrow("pyarrow"), _arrow("pyarrow.parquet")
+    schema = _guarded(path, lambda: pq.read_schema(path))
+    wanted, places = choose_columns(schema.names, columns, path.name)
+    for name, place in zip(wanted, places, strict=True):
+        kind = schema.field(place).type
+        tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+        if not any(test(kind) for test in tests):
+            raise SchemaError(f"column {name!r} of {path.name} is of type {kind}, not a number")
+
+    def read() -> Iterator[Piece]:
+        # Without these two settings a single large row group is held in memory whole.
+        file = _guarded(path, lambda: pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16))
+        with file:
+            batches = file.iter_batches(batch_size=CHUNK_ROWS, columns=list(wanted))
+            while True:
+                batch = _guarded(path, lambda: next(batches, None))
+                if batch is None:
+                    return
+                yield Piece(partial(_columns, batch, wanted), batch.num_rows)
+
+    rows = _guarded(path, lambda: pq.read_metadata(path)).num_rows
+    return Source(read, len(wanted), wanted, size=rows)
+
+
+def _columns(batch: Any, names: Sequence[str]) -> NDArray[Any]:
+    """Return columns of an Arrow batch side by side; nulls become NaN."""
+    arrays = [batch.column(name) for name in names]
+    single = all(str(array.type) == "float" for array in arrays)
+    rows = np.empty((batch.num_rows, len(names)), dtype=np.float32 if single else np.float64)
+    for k, array in enumerate(arrays):
+        rows[:, k] = array.to_numpy(zero_copy_only=False)
+        if array.null_count:
+            rows[np.asarray(array.is_null()), k] = np.nan
+    return rows
+
+
+def open_npy(path: Path, columns: Sequence[str] | None) -> Source:
+    """Return a ``.npy`` file of a two-dimensional array as a source."""
+
+    def load() -> NDArray[Any]:
+        return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+
+    array = _guarded(path, load)
+    if not isinstance(array, np.ndarray):
+        raise SchemaError(f"{path.name} does not hold one array")
+    rows = as_rows(array, None, path.name)
+    names = None if columns is None else tuple(str(name) for name in columns)
+    if names is not None and len(names) != rows.shape[1]:
+        raise SchemaError(f"{path.name} has {rows.shape[1]} columns, not {len(names)}")
+
+    def read() -> Iterator[Piece]:
+        # Rows are copied out of the map piece by piece, so that it does not stay in memory.
+        for start in range(0, len(rows), CHUNK_ROWS):
+            yield Piece(partial(_copy_rows, path, start), min(CHUNK_ROWS, len(rows) - start))
+
+    return Source(read, int(rows.shape[1]), names, size=len(rows))
+
+
+def _copy_rows(path: Path, start: int) -> NDArray[Any]:
+    rows = as_rows(np.load(path, mmap_mode="r", allow_pickle=False), None, path.name)
+    return np.array(rows[start : start + CHUNK_ROWS])
+
+
+def _arrow(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise SchemaError("Parquet files need one more package: pip install pyarrow") from None
+
+
+def _guarded(path: Path, action: Callable[[], Any]) -> Any:
+    """Run a library's reader; where it fails, say so in our own words, without its own."""
+    try:
+        return action()
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except Exception:
+        raise SchemaError(f"{path.name} is damaged, or not a {path.suffix} file") from None

@@ -1,0 +1,86 @@
+"""Sources: points that are ready to be read, in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from dpkde.errors import SchemaError
+
+CHUNK_ROWS = 1024
+"""Rows of a piece, where a source can choose."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A few rows, read when asked for: shape (n, dim). `size` is in the units of the source."""
+
+    rows: Callable[[], NDArray[Any]]
+    size: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """Points, ready to be read.
+
+    Attributes
+    ----------
+    read
+        Starts reading: an iterator of pieces.
+    dim
+        Number of columns, where it is known beforehand.
+    columns
+        Their names, if they have any.
+    once
+        Whether the points can be read only once.
+    size
+        The sizes of all pieces together, in rows or bytes, where it is known. For a progress bar
+        on the curator's own terminal and nothing else: under add-remove it is private.
+    """
+
+    read: Callable[[], Iterator[Piece]]
+    dim: int | None
+    columns: tuple[str, ...] | None = None
+    once: bool = False
+    size: int | None = None
+
+    def watched(self, report: Callable[[int], None]) -> Source:
+        """Return the same source, which reports the size of each piece when it is handed out."""
+
+        def read() -> Iterator[Piece]:
+            for piece in self.read():
+                report(piece.size)
+                yield piece
+
+        return replace(self, read=read)
+
+
+def choose_columns(
+    available: Sequence[str], columns: Sequence[str] | None, what: str, *, listed: bool = True
+) -> tuple[tuple[str, ...], list[int]]:
+    """Return the wanted names and where they stand.
+
+    The first line of a text file might be a record after all, so its words are not `listed` in a
+    message.
+    """
+    if isinstance(columns, str):
+        raise SchemaError(f"columns must be a list of names, such as [{columns!r}]")
+    wanted = tuple(available) if columns is None else tuple(str(name) for name in columns)
+    if not wanted:
+        raise SchemaError(f"{what} has no columns")
+    places = []
+    for name in wanted:
+        found = [i for i, other in enumerate(available) if other == name]
+        if len(found) != 1:
+            fault = f"{what} has {'no column' if not found else 'more than one column'} {name!r}"
+            if not listed:
+                raise SchemaError(f"{fault} in its first line, the header")
+            shown = ", ".join(available[:20]) + (", …" if len(available) > 20 else "")
+            raise SchemaError(f"{fault}; its columns are: {shown}")
+        places.append(found[0])
+    if len(set(wanted)) != len(wanted):
+        raise SchemaError("a column is named twice")
+    return wanted, places

@@ -1,0 +1,121 @@
+"""CSV and other delimited text: a header line, then one record a line; see `lines`."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import SchemaError
+from dpkde.tables.source import Piece, Source, choose_columns
+
+TEXT_BLOCK = 1 << 20
+_HEADER_LIMIT = 1 << 20
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def open_text(
+    source: Path | BinaryIO, columns: Sequence[str] | None, delimiter: str, *, once: bool = False
+) -> Source:
+    """Return delimited text as a source; from a stream it can be read only once."""
+    what = source.name if isinstance(source, Path) else "the stream"
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise SchemaError(f"a delimiter is one ASCII character, got {delimiter!r}")
+    if isinstance(source, Path):
+        with source.open("rb") as file:
+            header, _ = _header(file)
+    else:
+        header, rest = _header(source)
+    names = _names(header, delimiter, what)
+    wanted, places = choose_columns(names, columns, what, listed=False)
+    targets = np.full(len(names), -1, dtype=np.int64)
+    targets[places] = np.arange(len(places))
+
+    def read() -> Iterator[Piece]:
+        if isinstance(source, Path):
+            with source.open("rb") as file:
+                _, start = _header(file)
+                yield from _blocks(file, start, targets, delimiter)
+        else:
+            yield from _blocks(source, rest, targets, delimiter)
+
+    size = source.stat().st_size if isinstance(source, Path) else None
+    # Names that the caller did not give could be a record's words: they are not passed on.
+    return Source(read, len(wanted), None if columns is None else wanted, once, size)
+
+
+def _header(stream: _Readable) -> tuple[bytes, bytes]:
+    """Return the first line, and what was read beyond it."""
+    data = b""
+    while b"\n" not in data and len(data) < _HEADER_LIMIT:
+        more = stream.read(1 << 16)
+        if isinstance(more, str):
+            raise SchemaError("open the file in binary mode, as in open(path, 'rb')")
+        if not more:
+            break
+        data += more
+    line, _, rest = data.partition(b"\n")
+    return line, rest
+
+
+def _names(header: bytes, delimiter: str, what: str) -> list[str]:
+    try:
+        text = header.decode("utf-8-sig").rstrip("\r")
+    except UnicodeDecodeError:
+        raise SchemaError(f"the first line of {what} is not text") from None
+    if "\0" in text or len(header) >= _HEADER_LIMIT:
+        raise SchemaError(f"the first line of {what} is not a header with column names")
+    names = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [])]
+    if not names:
+        raise SchemaError(f"{what} has no header line with column names")
+    if any(_is_number(name) for name in names):
+        raise SchemaError(f"the first line of {what} holds numbers; a header with names is needed")
+    return names
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _blocks(
+    stream: _Readable, start: bytes, targets: NDArray[np.int64], delimiter: str
+) -> Iterator[Piece]:
+    """Yield pieces of whole lines. A line is cut from its neighbours here, and nowhere else."""
+    from dpkde.tables import lines
+
+    columns = int(targets.max()) + 1
+
+    def parse(block: bytes) -> NDArray[np.float64]:
+        text = np.frombuffer(block, dtype=np.uint8)
+        rows = np.empty((lines.count_lines(text), columns))
+        return rows[: lines.parse_lines(text, ord(delimiter), targets, rows)]
+
+    tail = start
+    too_long = False
+    while True:
+        more = stream.read(TEXT_BLOCK)
+        block, newline, rest = (tail + more).rpartition(b"\n") if more else (tail, b"", b"")
+        if newline or not more:
+            if too_long:  # the end of a line that was given up: one record, without a number
+                _, _, block = block.partition(b"\n")
+                yield Piece(partial(np.full, (1, columns), np.nan), 0)
+                too_long = False
+            if block:
+                yield Piece(partial(parse, block), len(block) + 1)
+        tail = rest
+        if not more:
+            return
+        if len(tail) > lines.MAX_LINE:
+            tail, too_long = b"", True
