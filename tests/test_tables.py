@@ -178,6 +178,69 @@ def test_objects_are_taken_cell_by_cell() -> None:
     assert np.array_equal(rows, [1, 1, nan, nan, nan, 2.5, 3.5, nan, nan], equal_nan=True)
 
 
+def _signalling(dtype: str) -> Any:
+    if dtype == "float32":
+        return np.array([0x7FA00000, 0x3F800000], np.uint32).view(np.float32)
+    return np.array([0x7FF4000000000000, 0x3FF0000000000000], np.uint64).view(np.float64)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bounds", [[(-2, 2)] * 2, dpkde.Ball((0, 0), 2), None, dpkde.Sphere()])
+def test_a_signalling_nan_is_as_silent_as_any(dtype: str, bounds: Any, tmp_path: Path) -> None:
+    """Warnings are errors here."""
+    frame = pd.DataFrame({"a": _signalling(dtype), "b": [1.0, 1.0]})
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "t.parquet")
+    array = np.stack([_signalling(dtype)] * 2, axis=1)
+    np.save(tmp_path / "t.npy", array)
+    kinds = [frame, pl.from_pandas(frame), array, tmp_path / "t.parquet", tmp_path / "t.npy"]
+    for table in kinds:
+        assert dpkde.publish(table, kernel=dpkde.Gaussian(1.0), bounds=bounds, epsilon=1).count >= 1
+
+
+def test_values_do_not_decide_whether_a_table_is_read() -> None:
+    """Pairs of tables of one kind that differ in a value: both are read, or both refused."""
+    together: list[list[Any]] = [
+        [pd.Series([True, False], dtype="boolean"), pd.Series([True, None], dtype="boolean")],
+        [pd.Series([1.0, 2.0], dtype=object), pd.Series([1.0, "x"], dtype=object)],
+        [pl.Series([True, False]), pl.Series([True, None])],
+        [pa.chunked_array([[True]]), pa.chunked_array([[True, None]])],
+        [pl.DataFrame({"a": [None, 1.0]}), pl.DataFrame({"a": [None]}), pl.DataFrame({"a": []})],
+        [[pd.DataFrame({"a": [1.0]})], [pd.DataFrame({"a": pd.Series(["x"], dtype=object)})]],
+        [np.array([]), np.array([1.0])],
+    ]
+    for kinds in together:
+        for table in kinds:
+            release = dpkde.publish(
+                table, kernel=dpkde.Gaussian(1.0), bounds=[(0, 1)], epsilon=1, columns=None
+            )
+            assert release.dim == 1
+    refused: list[list[Any]] = [
+        [np.ma.array([["1"], ["2"]]), np.ma.array([["1"], ["x"]])],
+        [pl.DataFrame({"a": [1]}, schema={"a": pl.Int128}), pl.DataFrame(schema={"a": pl.Int128})],
+        [pl.DataFrame({"a": ["1"]}).cast(pl.Decimal(10, 2))],
+        [[np.float64(1.0)], [[1.0]]],
+        [pd.DataFrame([[1, 2]], columns=["a", "a"])],
+        [pa.record_batch({"a": [[1]]})],
+    ]
+    for kinds in refused:
+        for table in kinds:
+            with pytest.raises(dpkde.SchemaError):
+                dpkde.publish(table, kernel=dpkde.Gaussian(1.0), bounds=[(0, 1)], epsilon=1)
+    # Without bounds, too, no rows and one row of a one-dimensional array are alike.
+    for table in (np.array([]), np.array([1.0])):
+        assert dpkde.publish(table, kernel=dpkde.Gaussian(1.0), epsilon=1).dim == 1
+
+
+def test_old_line_ends_are_refused_whether_there_are_rows_or_not(tmp_path: Path) -> None:
+    for text in ("a,b", "a,b\r", "a,b\r1,2\r", "a,b\r1,2\r3,4\r"):
+        (tmp_path / "t.csv").write_bytes(text.encode())
+        with pytest.raises(dpkde.SchemaError, match="no header line"):
+            open_points(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("a" * 200_000 + ",b\n1,2\n")
+    with pytest.raises(dpkde.SchemaError, match="not a header"):
+        open_points(tmp_path / "t.csv")
+
+
 def test_pieces_report_their_size(tmp_path: Path) -> None:
     for kind in KINDS:
         source = open_points(make(kind, tmp_path), ["a", "b"])

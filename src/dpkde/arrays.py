@@ -5,13 +5,31 @@ Only the shape and the type of an array can raise; a value never does, and no me
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpkde.errors import SchemaError
 from dpkde.kernels import Points
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def silent(function: Function) -> Function:
+    """Keep NumPy from warning of values, such as a signalling NaN in a cast, in a function.
+
+    To be put around what a worker does: the setting belongs to the thread that makes it.
+    """
+
+    @wraps(function)
+    def quiet(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arguments)
+
+    return quiet  # type: ignore[return-value]
 
 
 def as_rows(values: ArrayLike, dim: int | None, what: str) -> NDArray[Any]:
@@ -20,7 +38,7 @@ def as_rows(values: ArrayLike, dim: int | None, what: str) -> NDArray[Any]:
     Masked entries become NaN. An empty one-dimensional array is no rows, of any width.
     """
     try:
-        if isinstance(values, np.ma.MaskedArray):
+        if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "fiub":
             with np.errstate(all="ignore"):
                 values = np.ma.filled(values.astype(np.float64), np.nan)
         array = np.asarray(values)

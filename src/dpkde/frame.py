@@ -35,7 +35,13 @@ class Frame:
     dim: int
 
     @classmethod
-    def of(cls, kernel: Kernel, domain: Domain, dim: int | None = None) -> Frame:
+    def of(
+        cls,
+        kernel: Kernel,
+        domain: Domain,
+        dim: int | None = None,
+        fallback_dim: int | None = None,
+    ) -> Frame:
         """Check that kernel, domain and points agree on the number of columns."""
         told = {
             "the points": dim,
@@ -43,6 +49,8 @@ class Frame:
             "the bandwidth": kernel.bandwidth.dim,
         }
         known = {source: value for source, value in told.items() if value is not None}
+        if not known and fallback_dim is not None:
+            known["the points"] = fallback_dim
         if not known:
             raise ParameterError(
                 "the number of columns is open: give bounds, a bandwidth for each column, or dim= "

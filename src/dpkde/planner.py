@@ -392,8 +392,10 @@ def check_plan(plan: Any) -> Plan:
     return plan
 
 
-def make_frame(kernel: Kernel, domain: Domain, dim: int | None) -> Frame:
-    """Check the kernel and build the frame."""
+def make_frame(
+    kernel: Kernel, domain: Domain, dim: int | None, fallback_dim: int | None = None
+) -> Frame:
+    """Check the kernel and build the frame; `fallback_dim` counts where nothing tells the width."""
     if not isinstance(kernel, Kernel):
         raise ParameterError(f"kernel must be a kernel such as dpkde.Gaussian(0.1), got {kernel!r}")
-    return Frame.of(kernel, domain, dim)
+    return Frame.of(kernel, domain, dim, fallback_dim)

@@ -127,6 +127,13 @@ def test_plan_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("publish r.dpkde -o r --bandwidth 1 --epsilon 1", "not a table"),
         ("publish t.csv -o no/such/r --bandwidth 1 --epsilon 1", "no folder"),
         ("publish t.csv -o . --bandwidth 1 --epsilon 1", "is a folder"),
+        ("publish t.csv -o t.csv --bandwidth 1 --epsilon 1", "is not overwritten"),
+        ("publish t.csv -o q.csv --bandwidth 1 --epsilon 1", "is not overwritten"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1e999999999", "finite number"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --delta 1e-999999999", "finite number"),
+        ("publish t.csv -o r --settings typed.toml", "kernel cannot be"),
+        ("plan --bandwidth 1 --epsilon 1 --columns a,b --dim 3", "does not agree"),
+        ("plan --bandwidth 1 --epsilon 1 --bounds 0:1 --expected-rows 9 -o .", "is a folder"),
         ("publish t.csv --bandwidth 1 --epsilon 1", "output"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --settings t.csv", "not a TOML"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --settings wrong.toml", "no such setting"),
@@ -157,6 +164,7 @@ def test_wrong_use_gets_one_line(
     )
     Path("q.csv").write_text("x,y\n1,2\n")
     Path("wrong.toml").write_text("epsylon = 1\n")
+    Path("typed.toml").write_text('kernel = ["gaussian"]\n')
     if " - " in arguments:
         import io
 
@@ -198,14 +206,25 @@ def test_the_disk_refuses(
     def refuse(*_: object, **__: object) -> None:
         raise failure
 
-    Path("r").write_text("old")
+    old = dpkde.publish(table, kernel=dpkde.Gaussian(0.2), epsilon=1)
+    old.save("r")
     monkeypatch.setattr("os.fsync", refuse)
     code, _, err = dpkde_("publish", table, "-o", "r", *GOOD, capsys=capsys)
     assert code == 2
     assert told in err
     assert err.count("\n") == 1
-    assert Path("r").read_text() == "old"
+    assert dpkde.load("r") == old
     assert sorted(p.name for p in Path().iterdir()) == ["r", "t.csv"]
+
+
+def test_nobody_reads_or_nothing_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = dpkde_(capsys=capsys)
+    assert code == 0
+    assert out.startswith("Usage: dpkde")
+    piped = f"{sys.executable} -m dpkde --help | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["/bin/bash", "-c", piped], capture_output=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == b""
 
 
 def test_a_defect_is_named_without_its_message(

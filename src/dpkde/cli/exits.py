@@ -45,9 +45,7 @@ def speaks_plainly(verb: Verb) -> Verb:
         except DpkdeError as error:
             fail(str(error))
         except BrokenPipeError:
-            # Whoever reads our output has enough of it. Keep Python from complaining at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise SystemExit(DONE) from None
+            raise  # whoever reads our output has enough of it
         except OSError as error:
             named = f"{error.filename}: " if error.filename else ""
             fail(f"{named}{(error.strerror or type(error).__name__).lower()}")

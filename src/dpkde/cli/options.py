@@ -12,6 +12,7 @@ What is typed on the command line wins over the file.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpkde.errors import ParameterError
+from dpkde.errors import FormatError, ParameterError
 
 if TYPE_CHECKING:
     from dpkde.domain import Domain
@@ -93,6 +94,22 @@ NAMES = (
 """What a settings file may hold; one file serves `publish` and `plan`."""
 
 
+_NUMERIC = (str, int, float)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "bandwidth": (*_NUMERIC, list),
+    "bounds": (str, list),
+    "columns": (str, list),
+    "delta": _NUMERIC,
+    "epsilon": _NUMERIC,
+    "expected_rows": (int,),
+    "frequencies": (int,),
+    "rho": _NUMERIC,
+    "seed": (int,),
+    "typical_density": (int, float),
+}
+"""What a settings file may hold for each; text for the others."""
+
+
 def merged(settings: Path | None, typed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a settings file, with those that were typed put over them."""
     found: dict[str, Any] = {}
@@ -109,6 +126,9 @@ def merged(settings: Path | None, typed: Mapping[str, Any]) -> dict[str, Any]:
                 f"{settings} has no such setting: {', '.join(unknown)}; there are: "
                 f"{', '.join(NAMES)}"
             )
+        for name, value in found.items():
+            if isinstance(value, bool) or not isinstance(value, _TYPES.get(name, (str,))):
+                raise ParameterError(f"{settings}: {name} cannot be {value!r}")
     chosen = {name: typed.get(name) for name in NAMES}
     return {name: found.get(name) if value is None else value for name, value in chosen.items()}
 
@@ -205,3 +225,23 @@ def request(options: Mapping[str, Any], dim: int | None) -> Request:
         raise ParameterError("--epsilon is needed (or --rho): how much may be learned of a record")
     density = 0.05 if options["typical_density"] is None else options["typical_density"]
     return Request(kernel, domain, family, guarantee, density)
+
+
+def check_writable(output: Path) -> None:
+    """Fail before anything is read or spent, not after; and never write over a table."""
+    from dpkde import container
+
+    if output.is_dir():
+        raise ParameterError(f"{output} is a folder; name a file to write")
+    folder = output.parent
+    if not folder.is_dir():
+        raise ParameterError(f"there is no folder {folder} to write to")
+    if not os.access(folder, os.W_OK):
+        raise ParameterError(f"no permission to write to {folder}")
+    if output.exists():
+        try:
+            container.read(output)
+        except FormatError:
+            raise ParameterError(
+                f"{output} exists and is no dpkde file; it is not overwritten: choose another name"
+            ) from None

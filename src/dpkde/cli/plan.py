@@ -47,7 +47,11 @@ def plan(
     chosen = o.merged(settings, locals())
     from dpkde.planner import plan as make
 
+    if output is not None:
+        o.check_writable(output)
     named = o.names(chosen["columns"])
+    if named is not None and dim not in (None, len(named)):
+        raise ParameterError(f"--dim {dim} does not agree with {len(named)} columns")
     axes = dim if named is None else len(named)
     given = chosen["epsilon"]
     several = [None] if given is None else [e.strip() for e in str(given).split(",")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,6 @@ import typer
 
 from dpkde.cli import options as o
 from dpkde.cli.exits import speaks_plainly
-from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpkde.tables import Source
@@ -60,7 +58,7 @@ def publish(
     stream = sys.stdin.buffer if table == "-" else table
     source = open_points(stream, o.names(chosen["columns"]), delimiter=chosen["delimiter"])
     wanted = o.request(chosen, source.dim)
-    _check_writable(output)
+    o.check_writable(output)
     with _progress(source, quiet) as watched:
         release = make(
             watched,
@@ -76,17 +74,6 @@ def publish(
     release.save(output)
     if not quiet:
         typer.echo(f"{output}: {release!r}", err=True)
-
-
-def _check_writable(output: Path) -> None:
-    """Fail before anything is read or spent, not after."""
-    if output.is_dir():
-        raise ParameterError(f"{output} is a folder; name a file to write")
-    folder = output.parent
-    if not folder.is_dir():
-        raise ParameterError(f"there is no folder {folder} to write to")
-    if not os.access(folder, os.W_OK):
-        raise ParameterError(f"no permission to write to {folder}")
 
 
 @contextmanager

@@ -149,7 +149,7 @@ def publish(
         if kernel is None:
             raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
         source = open_points(points, columns)
-        frame = make_frame(kernel, as_domain(bounds), source.dim)
+        frame = make_frame(kernel, as_domain(bounds), source.dim, source.fallback_dim)
         chosen = as_family("auto" if family is None else family)
         count: int | None = None
         if chosen.needs_outlook and rows_guess is None:
@@ -157,8 +157,8 @@ def publish(
             if source.once:
                 raise ParameterError(
                     "these points can be read only once, so the family's parameters cannot wait "
-                    "for their count: give expected_rows=, plan=, or a family with its parameters "
-                    "set"
+                    "for their count: give expected_rows (--expected-rows), a plan, or a family "
+                    "with its parameters set (--frequencies)"
                 )
             totals = count_records(source, frame, threads)
             count = _count(budget, totals, chosen, frame, view, sampler)

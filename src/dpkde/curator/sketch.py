@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde import container
-from dpkde.arrays import as_rows
+from dpkde.arrays import as_rows, silent
 from dpkde.errors import FormatError, MergeError
 from dpkde.families.base import Family, Table
 from dpkde.frame import Frame
@@ -152,6 +152,7 @@ def count_records(source: Source, frame: Frame, threads: int | None) -> tuple[in
     return count, rows
 
 
+@silent
 def _contribute(plan: Plan, piece: Piece) -> tuple[Table, int, int]:
     rows = as_rows(piece.rows(), plan.frame.dim, "points")
     coordinates, counts = plan.frame.place(rows)
@@ -160,6 +161,7 @@ def _contribute(plan: Plan, piece: Piece) -> tuple[Table, int, int]:
     return table, int(counts.sum()), len(rows)
 
 
+@silent
 def _counted(frame: Frame, piece: Piece) -> tuple[int, int]:
     rows = as_rows(piece.rows(), frame.dim, "points")
     return int(frame.place(rows)[1].sum()), len(rows)

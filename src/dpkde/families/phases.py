@@ -191,6 +191,22 @@ def _weigh(
 
 
 @answering
+def _weigh_squares(
+    phases: NDArray[np.int32],
+    cosines: NDArray[np.float64],
+    sines: NDArray[np.float64],
+    scale: np.float32,
+    shift: np.int32,
+) -> float:
+    total = 0.0
+    for j in range(TILE):
+        c, s = turn(phases[j], scale, shift)
+        answer = c * cosines[j] + s * sines[j]
+        total += answer * answer
+    return total * 2.0**-44
+
+
+@answering
 def respond(
     steps: NDArray[np.int32],
     tiles: NDArray[np.int32],
@@ -216,6 +232,31 @@ def respond(
             answers[i + 1] += _weigh(p1, c, s, scale, move)
             answers[i + 2] += _weigh(p2, c, s, scale, move)
             answers[i + 3] += _weigh(p3, c, s, scale, move)
+
+
+@answering
+def respond_squares(
+    steps: NDArray[np.int32],
+    tiles: NDArray[np.int32],
+    offsets: NDArray[np.int32],
+    cosines: NDArray[np.float64],
+    sines: NDArray[np.float64],
+    answers: NDArray[np.float64],
+) -> None:
+    """Add Σ_j (C_j cos φ_j + S_j sin φ_j)² to the answer of each query; else as `respond`."""
+    move = I32(22 - CHECK_BITS)
+    scale = F32(1 << 22)
+    p0, p1 = np.empty(TILE, dtype=np.int32), np.empty(TILE, dtype=np.int32)
+    p2, p3 = np.empty(TILE, dtype=np.int32), np.empty(TILE, dtype=np.int32)
+    for t in range(tiles.shape[0]):
+        tile, start = tiles[t], offsets[t]
+        c, s = cosines[t * TILE : (t + 1) * TILE], sines[t * TILE : (t + 1) * TILE]
+        for i in range(0, steps.shape[0], ROWS):
+            phases_of_rows(steps, i, tile, start, p0, p1, p2, p3)
+            answers[i] += _weigh_squares(p0, c, s, scale, move)
+            answers[i + 1] += _weigh_squares(p1, c, s, scale, move)
+            answers[i + 2] += _weigh_squares(p2, c, s, scale, move)
+            answers[i + 3] += _weigh_squares(p3, c, s, scale, move)
 
 
 @exactly

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import decimal
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 from dpkde.errors import ParameterError
 
@@ -33,8 +34,8 @@ def exact(value: Exact, name: str) -> Fraction:
     >>> exact(0.1, "epsilon"), exact("1/3", "epsilon"), exact(0.5, "epsilon")
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2))
     """
-    wrong = ParameterError(f"{name} must be a finite number, got {value!r}")
-    if isinstance(value, bool):
+    wrong = ParameterError(f"{name} must be a finite number, got {value!r:.80}")
+    if isinstance(value, bool) or not _is_short(value):
         raise wrong
     try:
         if isinstance(value, (int, str, Fraction, Decimal)):
@@ -44,6 +45,14 @@ def exact(value: Exact, name: str) -> Fraction:
     except (ValueError, OverflowError, ZeroDivisionError):
         raise wrong from None
     raise wrong
+
+
+def _is_short(value: Any) -> bool:
+    """Tell numbers of some hundred digits at most from those that would take for ever to write."""
+    if isinstance(value, str):
+        power = re.search(r"[eE][+-]?(\d+)", value)
+        return len(value) <= 400 and (power is None or len(power.group(1)) <= 3)
+    return not isinstance(value, Decimal) or not value.is_finite() or abs(value.adjusted()) < 1000
 
 
 LEAST, MOST = Fraction(999_999, 10**18), Fraction(10**6)

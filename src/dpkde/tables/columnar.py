@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpkde.arrays import as_rows
 from dpkde.errors import SchemaError
-from dpkde.tables.source import CHUNK_ROWS, Piece, Source, choose_columns
+from dpkde.tables.source import CHUNK_ROWS, Piece, Source, choose_columns, no_rows
 
 
 def open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
@@ -23,7 +23,8 @@ def open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
     wanted, places = choose_columns(schema.names, columns, path.name)
     for name, place in zip(wanted, places, strict=True):
         kind = schema.field(place).type
-        tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+        kinds = pa.types  # a column of nulls alone has a type of its own
+        tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_null)
         if not any(test(kind) for test in tests):
             raise SchemaError(f"column {name!r} of {path.name} is of type {kind}, not a number")
 
@@ -63,6 +64,8 @@ def open_npy(path: Path, columns: Sequence[str] | None) -> Source:
     array = _guarded(path, load)
     if not isinstance(array, np.ndarray):
         raise SchemaError(f"{path.name} does not hold one array")
+    if array.ndim == 1 and not array.size:
+        return no_rows(None if columns is None else tuple(str(name) for name in columns))
     rows = as_rows(array, None, path.name)
     names = None if columns is None else tuple(str(name) for name in columns)
     if names is not None and len(names) != rows.shape[1]:

@@ -20,11 +20,12 @@ frames                    pandas, polars, Arrow and others, through narwhals
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ from dpkde.arrays import as_rows
 from dpkde.errors import SchemaError
 from dpkde.tables.columnar import open_npy, open_parquet
 from dpkde.tables.frames import open_frame
-from dpkde.tables.source import CHUNK_ROWS, Piece, Source
+from dpkde.tables.source import CHUNK_ROWS, Piece, Source, no_rows
 from dpkde.tables.text import open_text
 
 PointsLike = Any
@@ -59,8 +60,10 @@ def open_points(
         return points
     if isinstance(points, (str, os.PathLike)):
         return _open_file(Path(points), columns, delimiter)
-    if hasattr(points, "read"):
-        return open_text(points, columns, "," if delimiter is None else delimiter, once=True)
+    if isinstance(points, io.IOBase):
+        return open_text(
+            cast("BinaryIO", points), columns, "," if delimiter is None else delimiter, once=True
+        )
     frame = open_frame(points, columns)
     if frame is not None:
         return frame
@@ -70,7 +73,7 @@ def open_points(
     if hasattr(points, "__array__"):
         rows = np.asanyarray(points)
         if rows.ndim == 1 and not rows.size:
-            return Source(lambda: iter(()), None, names)  # no rows, of any width
+            return no_rows(names)
         rows = as_rows(rows, None, "points")
         return Source(partial(_slices, rows), int(rows.shape[1]), names, size=len(rows))
     if not isinstance(points, Iterable):
@@ -79,7 +82,7 @@ def open_points(
             f"{type(points).__name__}"
         )
     # The number of columns is not asked of the first batch: whether there is one is private.
-    return Source(lambda: _batches(points), None, names, once=iter(points) is points)
+    return Source(partial(_batches, points, columns), None, names, once=iter(points) is points)
 
 
 def _slices(rows: NDArray[Any]) -> Iterator[Piece]:
@@ -88,15 +91,19 @@ def _slices(rows: NDArray[Any]) -> Iterator[Piece]:
         yield Piece(partial(np.asanyarray, part), len(part))
 
 
-def _batches(points: Iterable[Any]) -> Iterator[Piece]:
+def _batches(points: Iterable[Any], columns: Sequence[str] | None) -> Iterator[Piece]:
     for batch in points:
-        if not hasattr(batch, "__array__"):
+        frame = open_frame(batch, columns)
+        if frame is not None:
+            yield from frame.read()
+        elif hasattr(batch, "__array__") and np.ndim(batch):
+            yield from _slices(np.asanyarray(batch))
+        else:
             # A list of rows is refused by its type: what NumPy makes of it depends on its values.
             raise SchemaError(
                 "points must be an array, or batches that are arrays; make one of a list of rows "
                 "by numpy.array(rows, dtype=float)"
             )
-        yield from _slices(np.asanyarray(batch))
 
 
 def _open_file(path: Path, columns: Sequence[str] | None, delimiter: str | None) -> Source:

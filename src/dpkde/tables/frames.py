@@ -12,34 +12,50 @@ from numpy.typing import NDArray
 from dpkde.errors import SchemaError
 from dpkde.tables.source import CHUNK_ROWS, Piece, Source, choose_columns
 
+_LIBRARIES = ("cudf", "modin", "pandas", "polars", "pyarrow")
+_NUMBERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
+_KINDS = (*_NUMBERS, "Float32", "Float64", "Boolean")
+
 
 def is_frame(points: Any) -> bool:
-    """Tell a data frame from arrays and the rest."""
-    return hasattr(type(points), "columns")
+    """Tell a data frame, or a column of one, from arrays and the rest."""
+    return type(points).__module__.partition(".")[0] in _LIBRARIES and (
+        hasattr(type(points), "columns") or hasattr(points, "__array__")
+    )
 
 
 def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
-    """Return a source for a data frame, or None if it is none."""
+    """Return a source for a data frame or a column of one, or None if it is neither.
+
+    The type of a column is schema: a column of text is refused. Where a library guesses types from
+    values, as readers of text do, fix them beforehand.
+    """
     if not is_frame(points):
         return None
     try:
         import narwhals.stable.v2 as nw
     except ImportError:
         raise SchemaError("data frames need one more package: pip install narwhals") from None
-    frame = nw.from_native(points, eager_only=True, pass_through=True)
-    if frame is points:
-        raise SchemaError(
-            f"points of type {type(points).__name__} cannot be read; collect a lazy frame first"
-        )
+    unreadable = SchemaError(
+        f"points of type {type(points).__name__} cannot be read; make a data frame with distinct "
+        "column names of them, and collect a lazy one"
+    )
+    try:
+        frame = nw.from_native(points, eager_only=True, allow_series=True)
+    except Exception:
+        raise unreadable from None
+    if isinstance(frame, nw.Series):
+        frame, columns = frame.alias("value").to_frame(), None
     wanted, places = choose_columns([str(name) for name in frame.columns], columns, "the frame")
     keys = [frame.columns[place] for place in places]
     for name, key in zip(wanted, keys, strict=True):
         # A pandas column of Python objects is taken cell by cell: whether a column is one, and
-        # what it is said to hold, can depend on single values, so it must not raise.
-        if str(getattr(frame.get_column(key).to_native(), "dtype", "")) == "object":
+        # what it is said to hold, can depend on single values, so it must not raise. A column of
+        # nulls alone has a type of its own.
+        if str(getattr(frame.get_column(key).to_native(), "dtype", "")).lower() == "object":
             continue
-        kind = frame.schema[key]
-        if not (kind.is_numeric() or kind == nw.Boolean):
+        kind = str(frame.schema[key])
+        if kind not in _KINDS and not _is_null(frame.get_column(key).to_native()):
             raise SchemaError(f"column {name!r} of the frame is of type {kind}, not a number")
 
     def read() -> Iterator[Piece]:
@@ -48,6 +64,12 @@ def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
             yield Piece(partial(_frame_rows, frame, keys, start), size)
 
     return Source(read, len(wanted), wanted, size=len(frame))
+
+
+def _is_null(native: Any) -> bool:
+    """Tell a column whose type says that it holds nulls alone."""
+    kind = getattr(native, "type", None) if hasattr(native, "type") else None
+    return "null" in (str(kind).lower(), str(getattr(native, "dtype", "")).lower())
 
 
 def _frame_rows(frame: Any, keys: Sequence[Any], start: int) -> NDArray[Any]:
@@ -70,7 +92,7 @@ def _numbers(series: Any) -> NDArray[np.float64]:
 
 def _cell(value: Any) -> float:
     """Return a Python number as a float, and anything else as NaN."""
-    if isinstance(value, (bool, int, float, np.number, np.bool_)):
+    if isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_)):
         try:
             return float(value)
         except (OverflowError, TypeError, ValueError):

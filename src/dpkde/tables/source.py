@@ -39,6 +39,8 @@ class Source:
     size
         The sizes of all pieces together, in rows or bytes, where it is known. For a progress bar
         on the curator's own terminal and nothing else: under add-remove it is private.
+    fallback_dim
+        Number of columns where nothing else tells it: 1 for an empty one-dimensional array.
     """
 
     read: Callable[[], Iterator[Piece]]
@@ -46,6 +48,7 @@ class Source:
     columns: tuple[str, ...] | None = None
     once: bool = False
     size: int | None = None
+    fallback_dim: int | None = None
 
     def watched(self, report: Callable[[int], None]) -> Source:
         """Return the same source, which reports the size of each piece when it is handed out."""
@@ -56,6 +59,11 @@ class Source:
                 yield piece
 
         return replace(self, read=read)
+
+
+def no_rows(columns: tuple[str, ...] | None) -> Source:
+    """Return an empty source, of any width."""
+    return Source(lambda: iter(()), None, columns, size=0, fallback_dim=1)
 
 
 def choose_columns(

@@ -31,9 +31,9 @@ def open_text(
         raise SchemaError(f"a delimiter is one ASCII character, got {delimiter!r}")
     if isinstance(source, Path):
         with source.open("rb") as file:
-            header, _ = _header(file)
+            header, _ = _header(file, what)
     else:
-        header, rest = _header(source)
+        header, rest = _header(source, what)
     names = _names(header, delimiter, what)
     wanted, places = choose_columns(names, columns, what, listed=False)
     targets = np.full(len(names), -1, dtype=np.int64)
@@ -42,7 +42,7 @@ def open_text(
     def read() -> Iterator[Piece]:
         if isinstance(source, Path):
             with source.open("rb") as file:
-                _, start = _header(file)
+                _, start = _header(file, what)
                 yield from _blocks(file, start, targets, delimiter)
         else:
             yield from _blocks(source, rest, targets, delimiter)
@@ -52,8 +52,11 @@ def open_text(
     return Source(read, len(wanted), None if columns is None else wanted, once, size)
 
 
-def _header(stream: _Readable) -> tuple[bytes, bytes]:
-    """Return the first line, and what was read beyond it."""
+def _header(stream: _Readable, what: str) -> tuple[bytes, bytes]:
+    """Return the first line, and what was read beyond it.
+
+    It has to end with a line break, whether records follow or not.
+    """
     data = b""
     while b"\n" not in data and len(data) < _HEADER_LIMIT:
         more = stream.read(1 << 16)
@@ -62,7 +65,9 @@ def _header(stream: _Readable) -> tuple[bytes, bytes]:
         if not more:
             break
         data += more
-    line, _, rest = data.partition(b"\n")
+    line, end, rest = data.partition(b"\n")
+    if not end:
+        raise SchemaError(f"{what} has no header line with column names and a line break")
     return line, rest
 
 
@@ -71,9 +76,12 @@ def _names(header: bytes, delimiter: str, what: str) -> list[str]:
         text = header.decode("utf-8-sig").rstrip("\r")
     except UnicodeDecodeError:
         raise SchemaError(f"the first line of {what} is not text") from None
-    if "\0" in text or len(header) >= _HEADER_LIMIT:
+    if "\0" in text or "\r" in text or len(header) >= _HEADER_LIMIT:
         raise SchemaError(f"the first line of {what} is not a header with column names")
-    names = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [])]
+    try:
+        names = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [])]
+    except csv.Error:
+        raise SchemaError(f"the first line of {what} is not a header with column names") from None
     if not names:
         raise SchemaError(f"{what} has no header line with column names")
     if any(_is_number(name) for name in names):
