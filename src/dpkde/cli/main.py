@@ -22,9 +22,11 @@ def run(arguments: list[str] | None = None) -> Any:
         code = app(typed or ["--help"], prog_name="dpkde", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads our output has enough of it. Keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        return _enough()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):
+            return _enough()
+        raise
     except Exception as error:
         told = getattr(error, "format_message", None)
         if told is None and type(error).__name__ == "Abort":
@@ -33,3 +35,9 @@ def run(arguments: list[str] | None = None) -> Any:
             raise
         fail(f"{told().rstrip('.')}; see dpkde --help")
     return code if isinstance(code, int) else DONE
+
+
+def _enough() -> int:
+    """Whoever reads our output has enough of it: keep Python from complaining at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE
