@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
@@ -43,8 +44,7 @@ GOOD = ["--bounds", "0:1,0:1", "--bandwidth", "0.2", "--epsilon", "1"]
 def test_from_a_file_to_a_file(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     named = ["--columns", "lon,lat"]
     code, out, err = dpkde_("publish", table, "-o", "r.dpkde", *named, *GOOD, capsys=capsys)
-    assert (code, out) == (0, "")
-    assert err.startswith("r.dpkde: <Release: gaussian")
+    assert (code, out, err) == (0, "", "")  # quiet where nobody looks
     release = dpkde.load("r.dpkde")
     assert release.columns == ("lon", "lat")
     # points on the command line, negative ones too
@@ -293,6 +293,39 @@ def test_quiet_when_piped_and_fast_to_help(tmp_path: Path) -> None:
     loaded = subprocess.check_output([sys.executable, "-c", script], text=True)
     for heavy in ("numba", "pyarrow", "scipy", "pandas", "matplotlib"):
         assert f" {heavy} " not in loaded
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_terminal_is_told(table: str) -> None:
+    """On a terminal there is a bar with remaining time, and a closing line."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    command = [*DPKDE, "publish", table, "-o", "r.dpkde", *GOOD]
+    child = subprocess.Popen(command, stderr=theirs, stdout=subprocess.DEVNULL)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            more = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not more:
+            break
+        seen += more
+    os.close(ours)
+    assert child.wait() == 0
+    assert b"reading" in seen
+    assert b"r.dpkde: <Release: gaussian" in seen
+
+
+def test_shells_complete() -> None:
+    variables = {"_DPKDE_COMPLETE": "complete_bash", "COMP_WORDS": "dpkde pu", "COMP_CWORD": "1"}
+    command = [str(Path(sys.executable).with_name("dpkde"))]
+    done = subprocess.run(
+        command, env=os.environ | variables, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["publish"]
 
 
 @pytest.mark.parametrize("verb", ["publish", "plan", "query", "inspect", "demo"])

@@ -41,7 +41,9 @@ def publish(
         str | None, typer.Option(help="Between CSV fields. Default: comma.")
     ] = None,
     settings: o.Settings = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress, even on a terminal.")
+    ] = False,
 ) -> None:
     """Publish a table: read it, add noise, write a release file.
 
@@ -72,7 +74,7 @@ def publish(
             **wanted.guarantee,
         )
     release.save(output)
-    if not quiet:
+    if not quiet and sys.stderr.isatty():
         typer.echo(f"{output}: {release!r}", err=True)
 
 
