@@ -21,12 +21,14 @@ anything is parsed or allocated, and whatever is off raises `FormatError` with o
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import math
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +45,8 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 Arrays = Mapping[str, NDArray[Any]]
+_Entry = tuple[int, int, str, np.dtype[Any], tuple[int, ...]]
+"""Start, stop, name, type and shape of a tensor."""
 
 
 def canonical(document: Mapping[str, Any]) -> str:
@@ -113,40 +117,49 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
         size = os.fstat(file.fileno()).st_size
         if size > MAX_FILE:
             raise FormatError(f"{path} is larger than any dpkde file ({size} bytes)")
-        data = file.read(size)
-    return parse(data, str(path))
+        return _typed(lambda error: _read(file, size, error), str(path))
 
 
 def parse(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the document and the tensors held in `data`; `name` is for the messages."""
-    not_ours = FormatError(f"{name} is not a dpkde file, or is damaged")
+    return _typed(lambda error: _read(io.BytesIO(data), len(data), error), name)
+
+
+Parts = tuple[dict[str, Any], dict[str, NDArray[Any]]]
+
+
+def _typed(action: Callable[[FormatError], Parts], name: str) -> Parts:
+    """Run a reader; whatever it stumbles over is a `FormatError` with one line."""
+    error = FormatError(f"{name} is not a dpkde file, or is damaged")
     try:
-        return _parse(data, name, not_ours)
+        return action(error)
     except FormatError:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError):
-        raise not_ours from None
+        raise error from None
 
 
-def _parse(
-    data: bytes, name: str, not_ours: FormatError
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    if len(data) < 8:
-        raise not_ours
-    length = int.from_bytes(data[:8], "little")
-    if length > min(MAX_HEADER, len(data) - 8):
-        raise not_ours
-    header = _object(data[8 : 8 + length], not_ours)
+def _read(file: BinaryIO, size: int, error: FormatError) -> Parts:
+    """Read the header, and the rest only if the header accounts for every byte of it."""
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or length > min(MAX_HEADER, size - 8):
+        raise error
+    header = _object(file.read(length), error)
     metadata = header.pop("__metadata__", None)
     if not isinstance(metadata, dict) or set(metadata) != {"dpkde", "sha256"}:
-        raise not_ours
+        raise error
     text = metadata["dpkde"]
     if not isinstance(text, str) or not text.isascii():
-        raise not_ours
-    tensors = _tensors(header, memoryview(data)[8 + length :], not_ours)
+        raise error
+    entries = _layout(header, size - 8 - length, error)
+    body = memoryview(file.read(size - 8 - length))
+    tensors = {
+        name: np.frombuffer(body[start:stop], dtype=dtype).reshape(shape)
+        for start, stop, name, dtype, shape in entries
+    }
     if digest(text, tensors) != metadata["sha256"]:
-        raise FormatError(f"{name} is damaged: its contents do not match its digest")
-    return _object(text.encode("ascii"), not_ours), tensors
+        raise FormatError(f"{error}: its contents do not match its digest")
+    return _object(text.encode("ascii"), error), tensors
 
 
 def _object(text: bytes, error: FormatError) -> dict[str, Any]:
@@ -159,32 +172,27 @@ def _object(text: bytes, error: FormatError) -> dict[str, Any]:
     return value
 
 
-def _tensors(
-    header: Mapping[str, Any], body: memoryview, error: FormatError
-) -> dict[str, NDArray[Any]]:
-    """Read tensors that tile the body without gap or overlap."""
-    entries = []
+def _layout(header: Mapping[str, Any], room: int, error: FormatError) -> list[_Entry]:
+    """Return where tensors lie; they have to tile the room without gap or overlap."""
+    entries: list[_Entry] = []
     for name, entry in header.items():
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
             raise error
         shape, offsets = entry["shape"], entry["data_offsets"]
         if entry["dtype"] not in _DTYPES or not _whole(shape) or not _whole(offsets):
             raise error
-        if len(offsets) != 2 or len(shape) > 8:
+        if len(offsets) != 2 or len(shape) > 8 or not name.isascii():
             raise error
         entries.append((offsets[0], offsets[1], name, _DTYPES[entry["dtype"]], tuple(shape)))
-    position, tensors = 0, {}
-    for start, stop, name, dtype, shape in sorted(entries, key=lambda e: e[:3]):
-        bytes_needed = dtype.itemsize
-        for side in shape:
-            bytes_needed *= side
-        if start != position or stop - start != bytes_needed or stop > len(body):
+    position = 0
+    entries.sort(key=lambda entry: entry[:3])
+    for start, stop, _, dtype, shape in entries:
+        if start != position or stop - start != dtype.itemsize * math.prod(shape):
             raise error
-        tensors[name] = np.frombuffer(body[start:stop], dtype=dtype).reshape(shape)
         position = stop
-    if position != len(body):
+    if position != room:
         raise error
-    return tensors
+    return entries
 
 
 def _whole(values: Any) -> bool:

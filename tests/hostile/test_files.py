@@ -226,6 +226,16 @@ def test_sizes_are_checked_before_anything_is_allocated(tmp_path: Path) -> None:
     path.write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 64)
     with pytest.raises(dpkde.FormatError):
         dpkde.load(path)
+    # A large file that is none of ours is refused by its first bytes, not read.
+    with path.open("wb") as file:
+        file.write(b"lon,lat\n1,2\n")
+        file.truncate(8 << 30)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    with pytest.raises(dpkde.FormatError):
+        dpkde.load(path)
+    assert time.perf_counter() - start < 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20
     with path.open("wb") as file:
         file.truncate(container.MAX_FILE + 1)  # sparse: takes no room
     with pytest.raises(dpkde.FormatError, match="larger than any"):

@@ -37,9 +37,7 @@ def publish(
     expected_rows: o.ExpectedRows = None,
     typical_density: o.TypicalDensity = None,
     seed: o.Seed = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Between CSV fields. Default: comma.")
-    ] = None,
+    delimiter: o.Delimiter = None,
     settings: o.Settings = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress, even on a terminal.")

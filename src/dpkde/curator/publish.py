@@ -162,12 +162,12 @@ def publish(
                 )
             totals = count_records(source, frame, threads)
             count = _count(budget, totals, chosen, frame, view, sampler)
-            view = outlook(budget, count, density, sampler, capacity_bits)
+            planned = outlook(budget, count, density, sampler, capacity_bits)
         else:
             # Nothing waits for the count: the points are read once, and it comes with them.
-            view = after_count(budget, chosen, frame, view, sampler)
+            planned = after_count(budget, chosen, frame, view, sampler)
         drawn = draw_plan(
-            frame, chosen, view, seed=seed, columns=source.columns, predicted=count is not None
+            frame, chosen, planned, seed=seed, columns=source.columns, predicted=count is not None
         )
         made = sketch_source(source, drawn, threads)
         if count is not None:
