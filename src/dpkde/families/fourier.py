@@ -246,48 +246,34 @@ class FourierPair(Pair):
             raise ParameterError(
                 f"groups must be from 1 to the {self.count} frequencies, got {groups}"
             )
-        means = self._means(queries, table, groups)
+        edges = [self.count * j // groups for j in range(groups + 1)]
+        means = np.empty((groups, len(queries)))
+        for j, (start, stop) in enumerate(itertools.pairwise(edges)):
+            sums = self._sums(queries, table, slice(start, stop))
+            means[j] = sums[:, 0] / (stop - start)
         return means[0] if groups == 1 else np.median(means, axis=0)
 
     def spread(self, queries: Points, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the variance of the mean over frequencies, from how they differ; NaN for one."""
-        from dpkde.families import phases
-
         if self.count < 2:
             return np.full(len(queries), math.nan)
-        steps, _ = self._steps(self.frame.locate(queries), np.ones(len(queries), dtype=np.bool_))
-        tiles, offsets = self._all_tiles
-        padded = self._weights(table, slice(None), offsets.size)
-        squares, answers = np.zeros(len(steps)), np.zeros(len(steps))
-        phases.respond(steps, tiles, offsets, padded[0], padded[1], answers)
-        phases.respond_squares(steps, tiles, offsets, padded[0], padded[1], squares)
-        mean = answers[: len(queries)] / self.count
-        variance = squares[: len(queries)] / self.count - mean**2
-        return np.asarray(np.maximum(variance, 0.0) / (self.count - 1))
+        mean, square = (self._sums(queries, table, slice(0, self.count)) / self.count).T
+        return np.asarray(np.maximum(square - mean**2, 0.0) / (self.count - 1))
 
-    def _weights(self, table: NDArray[np.float64], part: slice, size: int) -> NDArray[np.float64]:
-        """Return what cosines and sines of some frequencies are multiplied with, padded."""
-        weights = table.reshape(-1, self.count) * (_norm_factor(self.form) ** 2 / 2**self.bits)
-        chosen = weights[:, part]
-        padded = np.zeros((2, size))
-        padded[: len(chosen), : chosen.shape[1]] = chosen
-        return padded
-
-    def _means(self, queries: Points, table: NDArray[np.float64], groups: int) -> Points:
-        """Return the mean answer of each group of frequencies, shape (groups, n_queries)."""
+    def _sums(self, queries: Points, table: NDArray[np.float64], part: slice) -> Points:
+        """Return what some frequencies say to each query, summed, and their squares summed."""
         from dpkde.families import phases
 
+        whole = part == slice(0, self.count)
+        tiles, offsets = self._all_tiles if whole else self._tiles(part)
+        weights = table.reshape(-1, self.count)[:, part]
+        padded = np.zeros((2, offsets.size))
+        padded[: len(weights), : weights.shape[1]] = weights
+        padded *= _norm_factor(self.form) ** 2 / 2**self.bits
         steps, _ = self._steps(self.frame.locate(queries), np.ones(len(queries), dtype=np.bool_))
-        edges = [self.count * j // groups for j in range(groups + 1)]
-        means = np.empty((groups, len(queries)))
-        for j, (start, stop) in enumerate(itertools.pairwise(edges)):
-            part = slice(start, stop)
-            tiles, offsets = self._all_tiles if groups == 1 else self._tiles(part)
-            padded = self._weights(table, part, offsets.size) / (stop - start)
-            answers = np.zeros(len(steps))
-            phases.respond(steps, tiles, offsets, padded[0], padded[1], answers)
-            means[j] = answers[: len(queries)]
-        return means
+        sums = np.zeros((len(steps), 2))
+        phases.respond(steps, tiles, offsets, padded[0], padded[1], sums)
+        return sums[: len(queries)]
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return 1/√D for pairs; 2‖cos(ω·y + β)‖₂/D for the phase form."""

@@ -180,30 +180,18 @@ def _weigh(
     phases: NDArray[np.int32],
     cosines: NDArray[np.float64],
     sines: NDArray[np.float64],
-    scale: np.float32,
-    shift: np.int32,
-) -> float:
-    total = 0.0
+    answers: NDArray[np.float64],
+) -> None:
+    """Add Σ t_j and Σ t_j² to two answers, t_j = C_j cos φ_j + S_j sin φ_j; cosines of 22 bits."""
+    move, scale = I32(22 - CHECK_BITS), F32(1 << 22)
+    total = squares = 0.0
     for j in range(TILE):
-        c, s = turn(phases[j], scale, shift)
-        total += c * cosines[j] + s * sines[j]
-    return total * 2.0**-22
-
-
-@answering
-def _weigh_squares(
-    phases: NDArray[np.int32],
-    cosines: NDArray[np.float64],
-    sines: NDArray[np.float64],
-    scale: np.float32,
-    shift: np.int32,
-) -> float:
-    total = 0.0
-    for j in range(TILE):
-        c, s = turn(phases[j], scale, shift)
+        c, s = turn(phases[j], scale, move)
         answer = c * cosines[j] + s * sines[j]
-        total += answer * answer
-    return total * 2.0**-44
+        total += answer
+        squares += answer * answer
+    answers[0] += total * 2.0**-22
+    answers[1] += squares * 2.0**-44
 
 
 @answering
@@ -215,12 +203,11 @@ def respond(
     sines: NDArray[np.float64],
     answers: NDArray[np.float64],
 ) -> None:
-    """Add Σ_j C_j cos φ_j + S_j sin φ_j to the answer of each query, for phases φ of the query.
+    """Add Σ_j t_j and Σ_j t_j² to the answers of each query, shape (n_queries, 2).
 
-    The weights have n_tiles·TILE entries, zero in the padding; cosines come with 22 bits.
+    t_j = C_j cos φ_j + S_j sin φ_j is what one frequency says. The weights C and S have
+    n_tiles·TILE entries, zero in the padding.
     """
-    move = I32(22 - CHECK_BITS)
-    scale = F32(1 << 22)
     p0, p1 = np.empty(TILE, dtype=np.int32), np.empty(TILE, dtype=np.int32)
     p2, p3 = np.empty(TILE, dtype=np.int32), np.empty(TILE, dtype=np.int32)
     for t in range(tiles.shape[0]):
@@ -228,35 +215,10 @@ def respond(
         c, s = cosines[t * TILE : (t + 1) * TILE], sines[t * TILE : (t + 1) * TILE]
         for i in range(0, steps.shape[0], ROWS):
             phases_of_rows(steps, i, tile, start, p0, p1, p2, p3)
-            answers[i] += _weigh(p0, c, s, scale, move)
-            answers[i + 1] += _weigh(p1, c, s, scale, move)
-            answers[i + 2] += _weigh(p2, c, s, scale, move)
-            answers[i + 3] += _weigh(p3, c, s, scale, move)
-
-
-@answering
-def respond_squares(
-    steps: NDArray[np.int32],
-    tiles: NDArray[np.int32],
-    offsets: NDArray[np.int32],
-    cosines: NDArray[np.float64],
-    sines: NDArray[np.float64],
-    answers: NDArray[np.float64],
-) -> None:
-    """Add Σ_j (C_j cos φ_j + S_j sin φ_j)² to the answer of each query; else as `respond`."""
-    move = I32(22 - CHECK_BITS)
-    scale = F32(1 << 22)
-    p0, p1 = np.empty(TILE, dtype=np.int32), np.empty(TILE, dtype=np.int32)
-    p2, p3 = np.empty(TILE, dtype=np.int32), np.empty(TILE, dtype=np.int32)
-    for t in range(tiles.shape[0]):
-        tile, start = tiles[t], offsets[t]
-        c, s = cosines[t * TILE : (t + 1) * TILE], sines[t * TILE : (t + 1) * TILE]
-        for i in range(0, steps.shape[0], ROWS):
-            phases_of_rows(steps, i, tile, start, p0, p1, p2, p3)
-            answers[i] += _weigh_squares(p0, c, s, scale, move)
-            answers[i + 1] += _weigh_squares(p1, c, s, scale, move)
-            answers[i + 2] += _weigh_squares(p2, c, s, scale, move)
-            answers[i + 3] += _weigh_squares(p3, c, s, scale, move)
+            _weigh(p0, c, s, answers[i])
+            _weigh(p1, c, s, answers[i + 1])
+            _weigh(p2, c, s, answers[i + 2])
+            _weigh(p3, c, s, answers[i + 3])
 
 
 @exactly
