@@ -96,6 +96,33 @@ def test_over_long_lines_are_one_bad_record(monkeypatch: pytest.MonkeyPatch) -> 
         assert np.array_equal(found, np.array(expected, dtype=float), equal_nan=True)
 
 
+class Cut:
+    """A stream that hands its bytes out in two parts."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self.parts = [data[:at], data[at:], b""]
+
+    def read(self, size: int, /) -> bytes:
+        return self.parts.pop(0) if len(self.parts) > 1 else b""
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r\r\n"])
+@pytest.mark.parametrize("extra", [-1, 0, 1])
+def test_the_longest_line_is_read_alike_wherever_a_block_ends(ending: bytes, extra: int) -> None:
+    """Around the limit to the byte, cut at every place near the end of the line."""
+    long = b"1," + b"0" * (lines.MAX_LINE - 3 + extra) + b"5"
+    data = long + ending + b"3,4\n"
+    found = []
+    for at in range(len(long) - 2, len(long) + len(ending) + 2):
+        pieces = tables._blocks(Cut(data, at), b"", np.arange(2), ",")
+        found.append(np.concatenate([piece.rows() for piece in pieces]))
+    for rows in found:
+        assert np.array_equal(rows, found[0], equal_nan=True)
+    assert found[0][1].tolist() == [3.0, 4.0]
+    readable = extra <= 0 and ending != b"\r\r\n"
+    assert found[0][0].tolist() == [1.0, 5.0] if readable else np.isnan(found[0][0]).any()
+
+
 def test_delimiters_and_headers() -> None:
     assert rows_of(b"1;2\n", b"a;b\n", delimiter=";").tolist() == [[1, 2]]
     text = io.BytesIO(b'\xef\xbb\xbf"x, y",z\r\n1,2\r\n')

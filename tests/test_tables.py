@@ -129,6 +129,16 @@ def test_frames_without_names() -> None:
         assert np.array_equal(rows, POINTS, equal_nan=True)
 
 
+def test_a_single_column() -> None:
+    for series in (pd.Series([1.0, 2.0], name="x"), pl.Series("x", [1.0, 2.0])):
+        assert open_points(series).columns is None
+        assert open_points(series, ["age"]).columns == ("age",)
+        rows = np.concatenate([p.rows() for p in open_points(series).read()])
+        assert rows.tolist() == [[1.0], [2.0]]
+        with pytest.raises(dpkde.SchemaError, match="no column 'b'"):
+            open_points(series, ["a", "b"])
+
+
 def test_what_objects_are_called_does_not_matter() -> None:
     """A column of objects is read whether it holds text, numbers or both."""
     for cells in (["a", "b"], [1, "b"], [1, 2], [None, None]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -45,7 +46,10 @@ def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
     except Exception:
         raise unreadable from None
     if isinstance(frame, nw.Series):
-        frame, columns = frame.alias("value").to_frame(), None
+        # A single column: it is called what the caller says, if anything.
+        name = "value" if columns is None or isinstance(columns, str) else str(columns[0])
+        column = open_frame(frame.alias(name).to_frame().to_native(), columns)
+        return column if column is None or columns else replace(column, columns=None)
     wanted, places = choose_columns([str(name) for name in frame.columns], columns, "the frame")
     keys = [frame.columns[place] for place in places]
     for name, key in zip(wanted, keys, strict=True):
@@ -68,8 +72,8 @@ def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
 
 def _is_null(native: Any) -> bool:
     """Tell a column whose type says that it holds nulls alone."""
-    kind = getattr(native, "type", None) if hasattr(native, "type") else None
-    return "null" in (str(kind).lower(), str(getattr(native, "dtype", "")).lower())
+    kinds = (getattr(native, "type", ""), getattr(native, "dtype", ""))
+    return "null" in [str(kind).lower() for kind in kinds]
 
 
 def _frame_rows(frame: Any, keys: Sequence[Any], start: int) -> NDArray[Any]:

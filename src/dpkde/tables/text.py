@@ -125,5 +125,7 @@ def _blocks(
         tail = rest
         if not more:
             return
-        if len(tail) > lines.MAX_LINE:
+        # One byte more than the limit may still be the return before a line break to come; what
+        # is given up here has to be what `parse_lines` would refuse, wherever the block ends.
+        if len(tail) > lines.MAX_LINE + 1:
             tail, too_long = b"", True
