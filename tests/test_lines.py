@@ -123,6 +123,16 @@ def test_the_longest_line_is_read_alike_wherever_a_block_ends(ending: bytes, ext
     assert found[0][0].tolist() == [1.0, 5.0] if readable else np.isnan(found[0][0]).any()
 
 
+def test_short_lines_do_not_fill_the_memory() -> None:
+    """A wide table of lines that hold one digit: rows of a piece stay below 64 MiB."""
+    width = 500
+    header = ",".join(f"c{k}" for k in range(width)).encode() + b"\n"
+    source = tables.open_text(io.BytesIO(header + b"1\n" * 200_000), None, ",")
+    sizes = [piece.rows().nbytes for piece in source.read()]
+    assert sum(sizes) == 200_000 * width * 8
+    assert max(sizes) < 1 << 27  # the first piece has what reading the header left over
+
+
 def test_delimiters_and_headers() -> None:
     assert rows_of(b"1;2\n", b"a;b\n", delimiter=";").tolist() == [[1, 2]]
     text = io.BytesIO(b'\xef\xbb\xbf"x, y",z\r\n1,2\r\n')

@@ -59,7 +59,7 @@ def _header(stream: _Readable, what: str) -> tuple[bytes, bytes]:
     """
     data = b""
     while b"\n" not in data and len(data) < _HEADER_LIMIT:
-        more = stream.read(1 << 16)
+        more = stream.read(1 << 12)
         if isinstance(more, str):
             raise SchemaError("open the file in binary mode, as in open(path, 'rb')")
         if not more:
@@ -110,10 +110,12 @@ def _blocks(
         rows = np.empty((lines.count_lines(text), columns))
         return rows[: lines.parse_lines(text, ord(delimiter), targets, rows)]
 
+    # Lines can be as short as two bytes, ragged ones included: rows of a block stay below 64 MiB.
+    size = min(TEXT_BLOCK, max((1 << 24) // columns, 1))
     tail = start
     too_long = False
     while True:
-        more = stream.read(TEXT_BLOCK)
+        more = stream.read(size)
         block, newline, rest = (tail + more).rpartition(b"\n") if more else (tail, b"", b"")
         if newline or not more:
             if too_long:  # the end of a line that was given up: one record, without a number
