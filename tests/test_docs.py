@@ -93,7 +93,7 @@ def test_the_readme_quotes_the_statement() -> None:
     import numpy as np
 
     bounds = [(-4, 4)] * 2
-    points, kernel = np.zeros((10, 2)), dpkde.Gaussian(0.5)
+    points, kernel = np.zeros((50_000, 2)), dpkde.Gaussian(0.5)
     release = dpkde.publish(points, kernel=kernel, bounds=bounds, epsilon=0.5)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert str(release.privacy) in text

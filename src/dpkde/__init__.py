@@ -37,7 +37,9 @@ if TYPE_CHECKING:
         SchemaError,
         VersionError,
     )
+    from dpkde.families.fastgauss import FastGauss
     from dpkde.families.fourier import Fourier
+    from dpkde.families.spline import Spline
     from dpkde.kernels import Gaussian
     from dpkde.planner import Plan, plan
     from dpkde.privacy.audit import audit
@@ -51,6 +53,7 @@ _HOMES = {
     "Box": "domain",
     "BudgetError": "errors",
     "DpkdeError": "errors",
+    "FastGauss": "families.fastgauss",
     "FormatError": "errors",
     "Fourier": "families.fourier",
     "Gaussian": "kernels",
@@ -63,6 +66,7 @@ _HOMES = {
     "Sets": "domain",
     "Sketch": "curator.sketch",
     "Sphere": "domain",
+    "Spline": "families.spline",
     "VersionError": "errors",
     "audit": "privacy.audit",
     "load": "release.format",
@@ -77,6 +81,7 @@ __all__ = [
     "Box",
     "BudgetError",
     "DpkdeError",
+    "FastGauss",
     "FormatError",
     "Fourier",
     "Gaussian",
@@ -89,6 +94,7 @@ __all__ = [
     "Sets",
     "Sketch",
     "Sphere",
+    "Spline",
     "VersionError",
     "__version__",
     "audit",

@@ -52,6 +52,11 @@ class Domain(ABC):
     def reach(self, dim: int) -> float | None:
         """Return the largest distance of an allowed point from the centre; None: no bound."""
 
+    def halves(self, dim: int) -> NDArray[np.float64] | None:
+        """Return half the widths of a box around the centre that holds every allowed point."""
+        reach = self.reach(dim)
+        return None if reach is None else np.full(dim, reach)
+
     @abstractmethod
     def _settle(self, rows: Points) -> tuple[Points, Mask]:
         """Return finite rows moved inside, and which of them count."""
@@ -158,7 +163,11 @@ class Box(Domain):
 
     def reach(self, dim: int) -> float:
         """Return half the box's diagonal."""
-        return math.hypot(*(np.array(self.high) / 2 - np.array(self.low) / 2).tolist())
+        return math.hypot(*self.halves(dim).tolist())
+
+    def halves(self, dim: int) -> NDArray[np.float64]:
+        """Return half the widths of the box."""
+        return np.asarray(self.corners[1] / 2 - self.corners[0] / 2)
 
     def _settle(self, rows: Points) -> tuple[Points, Mask]:
         clipped = np.maximum(rows, self.corners[0])
@@ -285,6 +294,10 @@ class Sets(Domain):
     def reach(self, dim: int) -> float:
         """Return √universe/2."""
         return math.sqrt(self.universe) / 2
+
+    def halves(self, dim: int) -> NDArray[np.float64]:
+        """Return ½ for every element."""
+        return np.full(dim, 0.5)
 
     def _settle(self, rows: Points) -> tuple[Points, Mask]:
         return (rows != 0).astype(np.float64), np.ones(len(rows), dtype=np.bool_)

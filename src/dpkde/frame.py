@@ -117,3 +117,12 @@ class Frame:
         """Return how far records lie from the centre at most, in bandwidth units."""
         reach = self.domain.reach(self.dim)
         return None if reach is None else reach / self.kernel.bandwidth.smallest()
+
+    def halves(self) -> NDArray[np.float64] | None:
+        """Return h with |coordinate_k| ≤ h_k for every record, in bandwidth units.
+
+        None where the domain has no bounds. A matrix bandwidth turns the box: the new one holds
+        it, by the triangle inequality. Rounding may put a coordinate an ulp outside.
+        """
+        halves = self.domain.halves(self.dim)
+        return None if halves is None else self.kernel.bandwidth.spans(halves)

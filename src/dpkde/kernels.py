@@ -5,7 +5,8 @@ an axis, or a matrix. `whiten` divides by it, and everything after that works in
 where the bandwidth is one.
 
 To add a kernel, write a frozen dataclass with the methods of `Kernel`, give it a `name` and a
-`version`, and put it into `KERNELS`; a kernel with a `spectrum` works with `Fourier` at once.
+`version`, and put it into `KERNELS`; a kernel with a `spectrum` works with `Fourier` at once, and
+one with the methods of `ProductKernel` with `Spline`.
 """
 
 from __future__ import annotations
@@ -109,6 +110,15 @@ class Bandwidth:
             result += offsets[:, k : k + 1] * self._inverse[k]
         return result
 
+    def spans(self, halves: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how far each coordinate of B⁻¹Δ can be from zero where |Δ_k| ≤ halves_k."""
+        if not self.is_matrix:
+            return np.asarray(halves * self._inverse)
+        total = np.zeros(len(halves))
+        for k in range(len(halves)):
+            total += np.abs(self._inverse[k]) * halves[k]
+        return total
+
     def to_json(self) -> Any:
         """Return numbers, lists or nested lists."""
         return self.value[0] if self.is_scalar else np.array(self.value).tolist()
@@ -164,6 +174,23 @@ class Kernel(Protocol):
         ...
 
 
+@runtime_checkable
+class ProductKernel(Kernel, Protocol):
+    """A kernel that is a product over axes: k(x, y) = ∏ profile(x_k − y_k) in bandwidth units."""
+
+    def profile(self, offsets: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the factor of one axis: even, at most 1, and 1 at zero."""
+        ...
+
+    def profile_reach(self, tolerance: float) -> float:
+        """Return the distance beyond which the profile is below `tolerance`."""
+        ...
+
+    def __hash__(self) -> int:
+        """Fits are kept by kernel."""
+        ...
+
+
 @dataclass(frozen=True, init=False)
 class Gaussian:
     """k(x, y) = exp(−‖x − y‖²/σ²), the paper's convention.
@@ -213,6 +240,14 @@ class Gaussian:
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> NDArray[np.float64]:
         """ω ~ √2·N(0, I)."""
         return math.sqrt(2) * generator.standard_normal((count, dim))
+
+    def profile(self, offsets: NDArray[np.float64]) -> NDArray[np.float64]:
+        """e^{−t²}: the Gaussian is a product over axes, a matrix bandwidth included."""
+        return np.exp(-np.square(offsets))
+
+    def profile_reach(self, tolerance: float) -> float:
+        """√ln(1/tolerance)."""
+        return math.sqrt(-math.log(tolerance))
 
     def to_json(self) -> dict[str, Any]:
         """Return the bandwidth."""

@@ -52,10 +52,10 @@ def estimate(
     """Return what a family alone, without noise, makes of the KDE at each query. Not private."""
     rows = as_rows(points, None, "points")
     chosen = as_family(family)
-    if chosen.needs_outlook:
+    if not isinstance(chosen, Family) or chosen.needs_outlook:
         raise ParameterError(
             "without noise there is nothing to balance: set the family's parameters, such as "
-            "dpkde.Fourier(frequencies=1024)"
+            "dpkde.Spline(degree=3, spacing=0.5) or dpkde.Fourier(frequencies=1024)"
         )
     frame = make_frame(kernel, as_domain(bounds), rows.shape[1])
     pair = chosen.draw(frame, chosen.lattice_bits[1], seed)

@@ -12,12 +12,13 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from dpkde import container
+from dpkde.choice import Best, Candidate, Chooser, rank
 from dpkde.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.errors import FormatError, ParameterError, VersionError
 from dpkde.families.base import (
@@ -39,7 +40,7 @@ from dpkde.privacy.numbers import Exact
 
 PLAN_FORMAT = "dpkde-plan"
 PLAN_VERSION = 1
-UNKNOWN_ROWS = 1 << 10
+UNKNOWN_ROWS = 1 << 12
 """Where nothing is known of the number of records, the count's share is set as for this many: a
 large one costs large tables little, a small one would leave small tables without a usable count."""
 _SHARE_GRID = 4096
@@ -63,8 +64,9 @@ class Plan:
         Where the public randomness came from.
     columns
         Names of the columns, if they have any.
-    prediction
-        The error to expect, where the number of records was guessed or known.
+    considered
+        The families that were compared, the chosen one first, with the errors to expect; empty
+        where the number of records was neither guessed nor known.
     """
 
     frame: Frame
@@ -73,7 +75,12 @@ class Plan:
     capacity_bits: int
     seed: int
     columns: tuple[str, ...] | None = None
-    prediction: Prediction | None = field(default=None)
+    considered: tuple[Candidate, ...] = ()
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """The error to expect, where the number of records was guessed or known."""
+        return self.considered[0].prediction if self.considered else None
 
     @property
     def bits(self) -> int:
@@ -138,10 +145,8 @@ class Plan:
 def describe(plan: Plan) -> str:
     """Return kernel, family and dimension in a few words."""
     kernel, family = plan.frame.kernel, plan.family
-    shown = {key: value for key, value in family.to_json().items() if key != "step_bits"}
-    parameters = ", ".join(f"{key}={value}" for key, value in shown.items())
     return (
-        f"{kernel.name} σ={kernel.bandwidth!r}, {family.name}({parameters}), "
+        f"{kernel.name} σ={kernel.bandwidth!r}, {family.summary(plan.frame)}, "
         f"{plan.frame.domain.kind}, d={plan.frame.dim}"
     )
 
@@ -201,13 +206,13 @@ def plan_from_json(
     return Plan(frame, family, pair, capacity, seed, columns)
 
 
-def as_family(family: str | Family) -> Family:
-    """Return the family that a caller means: a name, an instance, or ``"auto"``."""
+def as_family(family: str | Family) -> Chooser:
+    """Return the family that a caller means: a name, an instance, or ``"auto"``, any of them."""
     if isinstance(family, Family):
         return family
     known = registry()
     if family == "auto":
-        return known["fourier"]()
+        return Best(tuple(known.values()))
     if family not in known:
         raise ParameterError(
             f"family must be 'auto', {', '.join(map(repr, known))} or a family, got {family!r}"
@@ -262,37 +267,38 @@ def outlook(
         budget.guarantee.adjacency,
         options(budget, sampler),
         capacity_bits,
+        sum(spend.law.variance for spend in budget.spends) ** 0.5,
     )
 
 
-def count_amount(family: Family, frame: Frame, guarantee: Guarantee, view: Outlook) -> Amount:
+def count_amount(family: Chooser, frame: Frame, guarantee: Guarantee, view: Outlook) -> Amount:
     """Return the share of the whole budget that the noisy count gets.
 
     A KDE value p = s/n has squared error (Var s + p²·Var n)/n². With G = σ_s·ε_t/√2 the size of
     the table's noise at a query, the best split is ε_c/ε_t = (p/G)^{2/3} for pure ε and
     ρ_c/ρ_t = p/G for zCDP (G then in units of 1/√2ρ_t). G comes from public numbers: where n is
-    not known yet, as for `UNKNOWN_ROWS`.
+    not known yet, as for `UNKNOWN_ROWS`; and at least 1, that of a single query answered alone.
     """
     density = view.typical_density
     noise = family.choose(frame, view).predict(frame, view).noise * view.rows
     if guarantee.rho is not None:
-        ratio = density / (noise * (2 * float(guarantee.rho)) ** 0.5)
+        ratio = density / max(noise * (2 * float(guarantee.rho)) ** 0.5, 1.0)
         return Amount(rho=guarantee.rho * _share(ratio))
     assert guarantee.epsilon is not None
-    gain = noise * float(guarantee.epsilon) / 2**0.5
+    gain = max(noise * float(guarantee.epsilon) / 2**0.5, 1.0)
     return Amount(epsilon=guarantee.epsilon * _share((density / gain) ** (2 / 3)))
 
 
 def after_count(
-    budget: Budget, family: Family, frame: Frame, view: Outlook, sampler: str
+    budget: Budget, family: Chooser, frame: Frame, view: Outlook, sampler: str
 ) -> Outlook:
     """Return the outlook for the table: the count's share set aside on paper, nothing spent."""
     if budget.guarantee.adjacency is Adjacency.REPLACE:
         return view
     rehearsal = Budget(budget.guarantee)
     amount = count_amount(family, frame, budget.guarantee, view)
-    rehearsal.spend("count", amount, count_law(amount), COUNT)
-    return replace(view, options=options(rehearsal, sampler))
+    spend = rehearsal.spend("count", amount, count_law(amount), COUNT)
+    return replace(view, options=options(rehearsal, sampler), count_noise=spend.law.variance**0.5)
 
 
 def _share(ratio: float) -> Fraction:
@@ -303,7 +309,7 @@ def _share(ratio: float) -> Fraction:
 
 def draw_plan(
     frame: Frame,
-    family: Family,
+    family: Chooser,
     view: Outlook,
     *,
     seed: int | None,
@@ -318,7 +324,9 @@ def draw_plan(
     names = None if columns is None else tuple(str(name) for name in columns)
     if names is not None and len(names) != frame.dim:
         raise ParameterError(f"{len(names)} column names for {frame.dim} columns")
-    settled = family.choose(frame, view)
+    considered = rank(family, frame, view) if predicted else ()
+    settled = considered[0].family if considered else family.choose(frame, view)
+    assert settled is not None
     bits = view.lattice(settled, frame)
     return Plan(
         frame,
@@ -327,7 +335,7 @@ def draw_plan(
         view.capacity_bits,
         seed,
         names,
-        settled.predict(frame, view) if predicted else None,
+        considered,
     )
 
 
@@ -357,7 +365,7 @@ def plan(
     >>> from dpkde import Gaussian
     >>> plan(kernel=Gaussian(0.1), bounds=[(0, 1), (0, 1)], epsilon=1, expected_rows=100_000)
     ... # doctest: +ELLIPSIS
-    <Plan: gaussian σ=0.1, fourier(frequencies=..., form=pairs), box, d=2, ...>
+    <Plan: gaussian σ=0.1, spline ... (degree ...), box, d=2, ... cells ..., predicted error ...>
     """
     guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
     density, rows = check_density(typical_density), check_rows(expected_rows)

@@ -89,19 +89,40 @@ def test_settings_files(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert dpkde.load("r").privacy.epsilon == 2
     code, out, _ = dpkde_("plan", "--settings", "s.toml", capsys=capsys)
     assert code == 0
-    assert "ε=1/3" in out
+    assert "ε = 1/3" in out
 
 
 def test_plan_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = ["plan", "--bounds", "0:1", "--bandwidth", "0.2", "--expected-rows", "10000"]
     code, out, _ = dpkde_(*base, "--epsilon", "0.1,1", capsys=capsys)
     assert code == 0
-    errors = [float(line.split()[1]) for line in out.splitlines()[1:3]]
+    chosen = [line for line in out.splitlines() if line.startswith("* ")]
+    errors = [float(line.split(")")[1].split()[0]) for line in chosen]
     assert errors[0] > errors[1] > 0
+    for family in ("spline", "fastgauss", "fourier"):
+        assert out.count(f"  {family}") + out.count(f"* {family}") >= 2
+    assert out.count("chosen: spline, for the least predicted error") == 2
     path = str(tmp_path / "p")
     assert dpkde_(*base, "--epsilon", "1", "-o", path, capsys=capsys)[0] == 0
     assert dpkde.Plan.load(path).frame.dim == 1
     assert dpkde_(*base, "--rho", "0.5", "--dim", "1", capsys=capsys)[0] == 0
+    free = ["plan", "--dim", "9", "--bandwidth", "2", "--expected-rows", "1000", "--epsilon", "1"]
+    code, out, _ = dpkde_(*free, capsys=capsys)
+    assert "spline: not here, the domain has no bounds" in out
+    assert "chosen: fourier, since no other family can be used here" in out
+
+
+def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["plan", "--bounds", "0:1,0:2", "--bandwidth", "0.2", "--expected-rows", "10000"]
+    base += ["--epsilon", "1"]
+    for typed, told in (
+        ("--family spline --degree 3,2 --spacing 0.5", "spline 13×22 (degree 3/2)"),
+        ("--family fastgauss --order 5", "fastgauss 5×10 (order 5)"),
+        ("--family fourier --frequencies 77", "fourier(frequencies=77, form=pairs)"),
+    ):
+        code, out, err = dpkde_(*base, *typed.split(), capsys=capsys)
+        assert code == 0, err
+        assert told in out
 
 
 @pytest.mark.parametrize(
@@ -121,6 +142,13 @@ def test_plan_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel cosine", "--kernel must be"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --family magic", "family must be"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --adjacency x", "'add-remove' or"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --order 3", "goes with --family fastgauss"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --family spline", "no bounds"),
+        (
+            "publish t.csv -o r --bounds 0:1 --bandwidth 1 --epsilon 1 --family spline "
+            "--degree 2.5",
+            "degree must be a whole number",
+        ),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --columns lon,alt", "no column 'alt'"),
         ("publish nothing.csv -o r --bandwidth 1 --epsilon 1", "no such file"),
         ("publish . -o r --bandwidth 1 --epsilon 1", "not a table"),

@@ -22,13 +22,12 @@ from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
 
 
 class TestFourier(FamilyContract):
-    families: ClassVar[list[Family]] = [
-        Fourier(1),
-        Fourier(7),
-        Fourier(300),
-        Fourier(33, form="phase"),
-    ]
-    accurate: ClassVar[Family] = Fourier(1 << 15)
+    def families(self, dim: int) -> list[Family]:
+        return [Fourier(1), Fourier(7), Fourier(300), Fourier(33, form="phase")]
+
+    def accurate(self, dim: int) -> Family:
+        return Fourier(1 << 15)
+
     # Hoeffding over 2^15 frequencies, 144 comparisons: P(error > 0.04) < 300·e^(−26) < 1e-9.
     accuracy: ClassVar[float] = 0.04
 
@@ -121,7 +120,7 @@ def test_gaussian_noise_does_not_grow_with_frequencies() -> None:
     view = _outlook(1000, (Amount(rho=Fraction(1, 50)), DiscreteGaussian))
     few, many = Fourier(16).predict(frame, view), Fourier(4096).predict(frame, view)
     assert many.noise == pytest.approx(few.noise, rel=1e-3)
-    assert many.sampling == pytest.approx(few.sampling / 16, rel=1e-9)
+    assert many.approximation == pytest.approx(few.approximation / 16, rel=1e-9)
 
 
 def test_median_of_means() -> None:

@@ -55,9 +55,29 @@ AdjacencyName = Annotated[
         help="add-remove (default: the number of rows is private) or replace (it is public).",
     ),
 ]
-FamilyName = Annotated[str | None, typer.Option("--family", help="auto (default) or fourier.")]
+FamilyName = Annotated[
+    str | None,
+    typer.Option(
+        "--family",
+        help="auto (default: least predicted error), spline, fastgauss or fourier.",
+    ),
+]
 Frequencies = Annotated[
     int | None, typer.Option(help="Number of frequencies of the fourier family. Default: chosen.")
+]
+Order = Annotated[
+    int | None, typer.Option(help="Terms an axis of the fastgauss family. Default: chosen.")
+]
+Degree = Annotated[
+    str | None,
+    typer.Option(help="Degree of the spline family: one number, or one a column. Default: chosen."),
+]
+Spacing = Annotated[
+    str | None,
+    typer.Option(
+        help="Spacing of the spline family in bandwidths: one number, or one a column. "
+        "Default: chosen."
+    ),
 ]
 ExpectedRows = Annotated[
     int | None, typer.Option(help="A public guess of the number of rows; needed to plan.")
@@ -79,6 +99,7 @@ NAMES = (
     "bandwidth",
     "bounds",
     "columns",
+    "degree",
     "delimiter",
     "delta",
     "epsilon",
@@ -86,9 +107,11 @@ NAMES = (
     "family",
     "frequencies",
     "kernel",
+    "order",
     "outside",
     "rho",
     "seed",
+    "spacing",
     "typical_density",
 )
 """What a settings file may hold; one file serves `publish` and `plan`."""
@@ -99,12 +122,15 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "bandwidth": (*_NUMERIC, list),
     "bounds": (str, list),
     "columns": (str, list),
+    "degree": (str, int, list),
     "delta": _NUMERIC,
     "epsilon": _NUMERIC,
     "expected_rows": (int,),
     "frequencies": (int,),
+    "order": (int,),
     "rho": _NUMERIC,
     "seed": (int,),
+    "spacing": (*_NUMERIC, list),
     "typical_density": (int, float),
 }
 """What a settings file may hold for each; text for the others."""
@@ -182,7 +208,7 @@ class Request:
 
     kernel: Kernel
     domain: Domain
-    family: Family
+    family: str | Family
     guarantee: dict[str, Any]
     typical_density: float
 
@@ -208,13 +234,9 @@ def request(options: Mapping[str, Any], dim: int | None) -> Request:
         domain = Box(given, outside=options["outside"] or "clip")
     elif options["outside"] is not None:
         raise ParameterError("--outside goes with --bounds")
-    family = as_family(options["family"] or "auto")
-    if options["frequencies"] is not None:
-        from dpkde.families.fourier import Fourier
-
-        if not isinstance(family, Fourier):
-            raise ParameterError("--frequencies goes with --family fourier")
-        family = Fourier(options["frequencies"])
+    name = options["family"] or "auto"
+    as_family(name)
+    family = _with_parameters(name, options)
     guarantee = {
         "epsilon": options["epsilon"],
         "delta": 0 if options["delta"] is None else options["delta"],
@@ -225,6 +247,35 @@ def request(options: Mapping[str, Any], dim: int | None) -> Request:
         raise ParameterError("--epsilon is needed (or --rho): how much may be learned of a record")
     density = 0.05 if options["typical_density"] is None else options["typical_density"]
     return Request(kernel, domain, family, guarantee, density)
+
+
+_PARAMETERS = {
+    "frequencies": "fourier",
+    "order": "fastgauss",
+    "degree": "spline",
+    "spacing": "spline",
+}
+"""Which family an option is for."""
+
+
+def _with_parameters(name: str, options: Mapping[str, Any]) -> str | Family:
+    """Return the family that is meant, with the parameters that were given."""
+    from dpkde.families.base import registry
+
+    given: dict[str, Any] = {}
+    for option, owner in _PARAMETERS.items():
+        value = options[option]
+        if value is None:
+            continue
+        if name != owner:
+            raise ParameterError(f"--{option} goes with --family {owner}")
+        if option in ("degree", "spacing"):
+            found = numbers(value, f"--{option}")
+            if option == "degree":
+                found = [int(v) if v == int(v) else v for v in found]
+            value = found[0] if len(found) == 1 else tuple(found)
+        given[option] = value
+    return registry()[name](**given) if given else name
 
 
 def check_writable(output: Path) -> None:

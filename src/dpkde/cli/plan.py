@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpkde.cli import options as o
 from dpkde.cli.exits import speaks_plainly
 from dpkde.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpkde.planner import Plan
 
 
 @speaks_plainly
@@ -30,6 +33,9 @@ def plan(
     rho: o.Rho = None,
     adjacency: o.AdjacencyName = None,
     family: o.FamilyName = None,
+    degree: o.Degree = None,
+    spacing: o.Spacing = None,
+    order: o.Order = None,
     frequencies: o.Frequencies = None,
     typical_density: o.TypicalDensity = None,
     seed: o.Seed = None,
@@ -57,7 +63,7 @@ def plan(
     several = [None] if given is None else [e.strip() for e in str(given).split(",")]
     if output is not None and len(several) > 1:
         raise ParameterError("a plan is made for one ε: give one with --output")
-    lines = [f"{'privacy':<24}{'error':>10}{'noise':>10}{'sampling':>10}{'cells':>10}  family"]
+    blocks = []
     for one in several:
         wanted = o.request(chosen | {"epsilon": one}, axes)
         made = make(
@@ -71,20 +77,56 @@ def plan(
             seed=chosen["seed"],
             **wanted.guarantee,
         )
-        told = made.prediction
-        if told is None:
+        if made.prediction is None:
             raise ParameterError("--expected-rows is needed to predict an error")
-        promise = f"ε={one}" if one is not None else f"ρ={chosen['rho']}"
-        promise += f" δ={chosen['delta']}" if chosen["delta"] else ""
-        shown = ", ".join(f"{k}={v}" for k, v in made.family.to_json().items() if k != "step_bits")
-        lines.append(
-            f"{promise:<24}{told.error:>10.2g}{told.noise:>10.2g}{told.sampling:>10.2g}"
-            f"{told.cells:>10}  {made.family.name}({shown})"
-        )
-    lines.append(
-        "error: standard deviation of a KDE value (0 to 1), where that value is about "
-        f"{wanted.typical_density}"
+        promise = f"ε = {one}" if one is not None else f"ρ = {chosen['rho']}"
+        promise += f", δ = {chosen['delta']}" if chosen["delta"] else ""
+        blocks.append("\n".join([promise, *_considered(made)]))
+    typer.echo("\n\n".join(blocks))
+    typer.echo(
+        "\nerror: mean absolute error of a KDE value (0 to 1), where that value is about "
+        f"{wanted.typical_density}. noise, family, count: the parts of it, as standard deviations; "
+        "family is its bias or, for fourier, what its seed does. time: of the curator, on one core."
     )
-    typer.echo("\n".join(lines))
     if output is not None:
         made.save(output)
+
+
+def _considered(plan: Plan) -> list[str]:
+    """Return a line for each family that was considered, and why the first was chosen."""
+    able = [(c.family, c.prediction) for c in plan.considered if c.family and c.prediction]
+    shown = [family.summary(plan.frame) for family, _ in able]
+    width = max(28, *(len(text) + 2 for text in shown))
+    lines = [
+        f"  {'':<{width}}{'error':>9}{'noise':>9}{'family':>9}{'count':>9}{'cells':>10}{'time':>9}"
+        "  law"
+    ]
+    for text, (_, told) in zip(shown, able, strict=True):
+        numbers = "".join(
+            f"{value:>9.2g}" for value in (told.error, told.noise, told.approximation, told.count)
+        )
+        mark = "*" if text == shown[0] else " "
+        lines.append(
+            f"{mark} {text:<{width}}{numbers}{told.cells:>10}{_duration(told.seconds):>9}"
+            f"  {told.law}"
+        )
+    lines += [f"  {c.name}: not here, {c.obstacle}" for c in plan.considered if c.obstacle]
+    best = able[0][1]
+    if len(able) > 1:
+        times = able[1][1].error / best.error
+        lines.append(
+            f"  chosen: {able[0][0].name}, for the least predicted error, "
+            f"{times:.2g} times less than {able[1][0].name}"
+        )
+    elif len(plan.considered) > 1:
+        lines.append(f"  chosen: {able[0][0].name}, since no other family can be used here")
+    return lines
+
+
+def _duration(seconds: float) -> str:
+    """Return a rough time.
+
+    >>> _duration(0.034), _duration(210)
+    ('0.034 s', '3.5 min')
+    """
+    return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.2g} min"

@@ -58,12 +58,17 @@ def standard_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
 
 
 def sampling_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
-    """Return √max(spread − noise, 0)/n: what repetitions differ by beyond the noise."""
+    """Return what the family itself adds to the error of `kde`, by its own estimate."""
+    law = release.law("table")
+    variance = law.variance if law is not None else 0.0
     table = release.table.astype(np.float64)
     pair = release.plan.pair
-    whole = _answer(release, queries, lambda chunk: pair.spread(chunk, table))
-    noise = kernel_sum_standard_error(release, queries) ** 2
-    return np.sqrt(np.maximum(whole - noise, 0.0)) / release.count
+
+    def own(chunk: Points) -> NDArray[np.float64]:
+        noise = variance * pair.response_norm(chunk) ** 2
+        return np.sqrt(pair.own_variance(chunk, table, noise))
+
+    return _answer(release, queries, own) / release.count
 
 
 def _rows(release: Release, queries: ArrayLike) -> Points:

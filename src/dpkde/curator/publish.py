@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpkde.choice import Chooser
 from dpkde.curator.sketch import Sketch, count_records, sketch_source
 from dpkde.domain import BoundsLike, as_domain
 from dpkde.errors import ParameterError
@@ -76,7 +77,8 @@ def publish(
         The guarantee: exactly one of `epsilon` (with `delta`, if wanted) and `rho` (zCDP). Floats
         are rounded down; strings and fractions are exact.
     family
-        ``"auto"``, ``"fourier"`` or a family such as ``dpkde.Fourier(frequencies=1024)``.
+        ``"auto"``: the one of least predicted error; ``"spline"``, ``"fastgauss"``, ``"fourier"``;
+        or a family with its parameters, such as ``dpkde.Spline(degree=3, spacing=0.5)``.
     adjacency
         ``"add-remove"``: the number of records is private. ``"replace"``: it is public.
     seed
@@ -181,7 +183,7 @@ def publish(
 def _count(
     budget: Budget,
     totals: tuple[int, int],
-    family: Family,
+    family: Chooser,
     frame: Frame,
     view: Outlook,
     sampler: str,

@@ -135,12 +135,18 @@ def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Ske
 
 
 def sketch_source(source: Source, plan: Plan, threads: int | None) -> Sketch:
-    """Return the sketch of a source under a plan."""
+    """Return the sketch of a source under a plan.
+
+    A piece is added to whichever table is free: there are never more of them than threads, and
+    integer sums do not care which piece went where.
+    """
     total = Sketch.empty(plan)
-    for table, count, rows in mapped(partial(_contribute, plan), source.read(), threads):
-        total._table += table
+    free: list[Table] = []
+    for count, rows in mapped(partial(_contribute, plan, free), source.read(), threads):
         total._count = (total._count + count) % (1 << 64)
         total._rows = (total._rows + rows) % (1 << 64)
+    for table in free:
+        total._table += table
     return total
 
 
@@ -153,12 +159,16 @@ def count_records(source: Source, frame: Frame, threads: int | None) -> tuple[in
 
 
 @silent
-def _contribute(plan: Plan, piece: Piece) -> tuple[Table, int, int]:
+def _contribute(plan: Plan, free: list[Table], piece: Piece) -> tuple[int, int]:
     rows = as_rows(piece.rows(), plan.frame.dim, "points")
     coordinates, counts = plan.frame.place(rows)
-    table = np.zeros(plan.pair.bounds.cells, dtype=np.int64)
+    try:
+        table = free.pop()  # atomic, as is append
+    except IndexError:
+        table = np.zeros(plan.pair.bounds.cells, dtype=np.int64)
     plan.pair.accumulate(coordinates, counts, table)
-    return table, int(counts.sum()), len(rows)
+    free.append(table)
+    return int(counts.sum()), len(rows)
 
 
 @silent

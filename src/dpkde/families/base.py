@@ -13,7 +13,7 @@ F = Σ f(x)             the table of a `Sketch`
 F̃ = F + noise          the table of a `Release`
 Q                      `Bounds.cells`
 R, S                   `Bounds.linf`, `.l1`, `.l2_squared`: what one record can do to the table
-I repetitions, J       `Fourier.frequencies`; `kde(queries, groups=J)`
+I repetitions, J       `Fourier.frequencies`, `FastGauss.repetitions`; `kde(queries, groups=J)`
 =====================  =====================================================================
 
 A family is added by writing one module with a `Family` and a `Pair`, a proof beside it
@@ -37,11 +37,14 @@ from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
 from dpkde.frame import Frame
 from dpkde.kernels import Points
-from dpkde.privacy.budget import Adjacency, Amount, Bounds, cheapest
-from dpkde.privacy.laws import Law
+from dpkde.privacy.budget import Adjacency, Amount, Bounds, cheapest, price
+from dpkde.privacy.laws import DiscreteGaussian, Law, MaxNorm
 
 DEFAULT_CAPACITY_BITS = 40
 """Sums cannot wrap up to 2⁴⁰ records, unless the caller declares another capacity."""
+
+_NOISE_NANOSECONDS = 700
+"""What a cell's noise takes, roughly."""
 
 Table = NDArray[np.int64]
 Tensors = Mapping[str, NDArray[Any]]
@@ -63,6 +66,8 @@ class Outlook:
         The (amount, law) pairs that the table's share of the budget can buy.
     capacity_bits
         Sums must not wrap up to 2^capacity_bits records.
+    count_noise
+        Standard deviation of the noise on the count; 0 where it is public.
     """
 
     rows: float
@@ -70,6 +75,7 @@ class Outlook:
     adjacency: Adjacency
     options: tuple[tuple[Amount, type[Law]], ...]
     capacity_bits: int = DEFAULT_CAPACITY_BITS
+    count_noise: float = 0.0
 
     def lattice(self, family: Family, frame: Frame) -> int:
         """Return the bits after the binary point: as many as sums and noise leave room for.
@@ -93,6 +99,43 @@ class Outlook:
         law = cheapest(self.options, bounds.under(self.adjacency))[2]
         return math.sqrt(law.variance)
 
+    def unit_noise(self, gaussian: bool, signed: bool) -> float:
+        """Return the noise on a cell where L1 and L2 bound are 1: Gaussian, or else Laplace."""
+        unit = 1 << 22
+        bounds = Bounds(1, unit, unit**2, unit, nonnegative=not signed).under(self.adjacency)
+        laws = [
+            price(amount, law, bounds)
+            for amount, law in self.options
+            if law is not MaxNorm and (law is DiscreteGaussian) is gaussian
+        ]
+        return min((math.sqrt(law.variance) for law in laws), default=math.inf) / unit
+
+    def prediction(
+        self, *, bounds: Bounds, bits: int, gain: float, approximation: float, nanoseconds: float
+    ) -> Prediction:
+        """Return a prediction, from what a family knows of itself.
+
+        Parameters
+        ----------
+        bounds, bits
+            Of the table.
+        gain
+            The root mean square of ‖g(y)‖₂ over queries: cell noise times this is a query's.
+        approximation
+            The family's own error of a KDE value.
+        nanoseconds
+            What a record takes.
+        """
+        law = cheapest(self.options, bounds.under(self.adjacency))[2]
+        return Prediction(
+            noise=math.sqrt(law.variance) / 2**bits * gain / self.rows,
+            approximation=approximation,
+            count=self.typical_density * self.count_noise / self.rows,
+            cells=bounds.cells,
+            seconds=float(self.rows * nanoseconds + bounds.cells * _NOISE_NANOSECONDS) * 1e-9,
+            law=law.name,
+        )
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -102,20 +145,29 @@ class Prediction:
     ----------
     noise
         From the noise on the table.
-    sampling
-        From the family's own randomness or approximation.
+    approximation
+        From the family itself: its bias, or for random families what the seed does.
+    count
+        From the noise on the count.
     cells
         The size of the table.
+    seconds
+        The curator's time on one core, roughly.
+    law
+        The law of the noise on the table.
     """
 
     noise: float
-    sampling: float
+    approximation: float
+    count: float
     cells: int
+    seconds: float
+    law: str
 
     @property
     def error(self) -> float:
-        """Both together, as a root mean square."""
-        return math.hypot(self.noise, self.sampling)
+        """The mean absolute error, as for a normal law: √(2/π) of all parts together."""
+        return math.sqrt(2 / math.pi) * math.hypot(self.noise, self.approximation, self.count)
 
 
 class Family(ABC):
@@ -125,6 +177,18 @@ class Family(ABC):
     version: ClassVar[int]
     lattice_bits: ClassVar[tuple[int, int]]
     """Fewest and most bits after the binary point that its integers can have."""
+
+    @classmethod
+    @abstractmethod
+    def obstacle(cls, frame: Frame) -> str | None:
+        """Return why the family cannot serve a kernel and domain; None where it can."""
+
+    @classmethod
+    def check(cls, frame: Frame) -> None:
+        """Raise where the family cannot serve a kernel and domain."""
+        found = cls.obstacle(frame)
+        if found is not None:
+            raise ParameterError(f"the {cls.name} family cannot be used here: {found}")
 
     @property
     @abstractmethod
@@ -154,6 +218,11 @@ class Family(ABC):
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Return the parameters, without the name."""
+
+    def summary(self, frame: Frame) -> str:
+        """Return the family in a few words."""
+        shown = ", ".join(f"{key}={value}" for key, value in self.to_json().items())
+        return f"{self.name}({shown})"
 
     @property
     def proof(self) -> str:
@@ -197,10 +266,13 @@ class Pair(ABC):
         """
 
     @abstractmethod
-    def spread(self, queries: Points, table: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the variance of `respond` over noise and seeds together, as the table shows it.
+    def own_variance(
+        self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the variance that the family itself adds to `respond`, as the table shows it.
 
-        An estimate from public numbers: how much the answers of the repetitions differ.
+        An estimate from public numbers. Random families: how much the answers of repetitions
+        differ, less the variance `noise` that the noise explains. Others: a typical bias, squared.
         """
 
     @abstractmethod
@@ -208,11 +280,20 @@ class Pair(ABC):
         """Return ‖g(y)‖₂ / 2^bits: the noise at a query is this times the noise of a cell."""
 
 
+def no_repetitions(name: str, groups: int) -> None:
+    """Refuse a median over groups where there is nothing to group."""
+    if groups != 1:
+        raise ParameterError(f"the {name} family has no repetitions: groups must be 1")
+
+
 def registry() -> dict[str, type[Family]]:
     """Return the families by the name they have in a release file."""
+    from dpkde.families.fastgauss import FastGauss
     from dpkde.families.fourier import Fourier
+    from dpkde.families.spline import Spline
 
-    return {Fourier.name: Fourier}
+    families: tuple[type[Family], ...] = (Spline, FastGauss, Fourier)
+    return {family.name: family for family in families}
 
 
 def family_from_json(

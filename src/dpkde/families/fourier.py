@@ -90,6 +90,15 @@ class Fourier(Family):
                 f"got {self.step_bits!r}"
             )
 
+    @classmethod
+    def obstacle(cls, frame: Frame) -> str | None:
+        """Every kernel with a spectrum, in any domain that is not wider than 2^24 bandwidths."""
+        try:
+            step_bits_for(frame.reach())
+        except ParameterError as error:
+            return str(error)
+        return None
+
     @property
     def needs_outlook(self) -> bool:
         """Whether the number of frequencies is still open."""
@@ -132,11 +141,13 @@ class Fourier(Family):
         """
         d = self._settled()
         bits = outlook.lattice(self, frame)
-        bounds = self.bounds(frame, bits)
-        noise = outlook.cell_noise(bounds) * _norm_factor(self.form) / math.sqrt(d) / 2**bits
         spread = outlook.typical_density / (2 * d if self.form == "pairs" else d)
-        return Prediction(
-            noise=noise / outlook.rows, sampling=math.sqrt(spread), cells=bounds.cells
+        return outlook.prediction(
+            bounds=self.bounds(frame, bits),
+            bits=bits,
+            gain=_norm_factor(self.form) / math.sqrt(d),
+            approximation=math.sqrt(spread),
+            nanoseconds=d * (0.8 + 0.12 * frame.dim),
         )
 
     def draw(self, frame: Frame, bits: int, seed: int) -> FourierPair:
@@ -174,6 +185,10 @@ class Fourier(Family):
             raise FormatError("this file holds tensors that the fourier family does not have")
         offsets = tensors.get("offsets", np.zeros(d, dtype=np.int32))
         return FourierPair(frame, bits, self.form, self.step_bits, tensors["frequencies"], offsets)
+
+    def summary(self, frame: Frame) -> str:
+        """Return D and the form."""
+        return f"fourier(frequencies={self.frequencies}, form={self.form})"
 
     def to_json(self) -> dict[str, Any]:
         """Return D, the form, and how fine coordinates are."""
@@ -253,12 +268,15 @@ class FourierPair(Pair):
             means[j] = sums[:, 0] / (stop - start)
         return means[0] if groups == 1 else np.median(means, axis=0)
 
-    def spread(self, queries: Points, table: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the variance of the mean over frequencies, from how they differ; NaN for one."""
+    def own_variance(
+        self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the variance of the mean over frequencies beyond the noise; NaN for one."""
         if self.count < 2:
             return np.full(len(queries), math.nan)
         mean, square = (self._sums(queries, table, slice(0, self.count)) / self.count).T
-        return np.asarray(np.maximum(square - mean**2, 0.0) / (self.count - 1))
+        spread = np.maximum(square - mean**2, 0.0) / (self.count - 1)
+        return np.asarray(np.maximum(spread - noise, 0.0))
 
     def _sums(self, queries: Points, table: NDArray[np.float64], part: slice) -> Points:
         """Return what some frequencies say to each query, summed, and their squares summed."""

@@ -1,0 +1,97 @@
+"""Axes much narrower than the bandwidth: a constant, or a constant and a slope.
+
+With t ∈ [−1, 1] the position on the axis, k(x − y) ≈ c₀(y) + c₁(y)·t, the least squares line. A
+constant axis keeps c₀ and adds no cell. Tilted axes share one group of cells: f = (1, t₁, …, t_K)
+with public weights w₀ … w_K that add up to one, and g = ∏c₀ · (1/w₀, c₁₁/c₀₁w₁, …). Its noise is
+least for w_k ∝ (c₁/c₀)^{2/3} against w₀ ∝ 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.kernels import ProductKernel
+
+Floats = NDArray[np.float64]
+
+SHARE_BITS = 16
+"""Weights of a tilted group are whole numbers of 2⁻¹⁶: they belong to f, so they are exact."""
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+
+def line(kernel: ProductKernel, half: float, y: Floats) -> tuple[Floats, Floats]:
+    """Return c₀(y) and c₁(y) for an axis [−half, half], by quadrature.
+
+    Panels end where the kernel may have a kink, at y, and where it has faded.
+    """
+    reach = kernel.profile_reach(1e-9)
+    panels = max(1, int(np.ceil(min(2 * half, reach))))
+    middle = np.clip(y / half, -1.0, 1.0)
+    ends = (np.clip((y - reach) / half, -1.0, middle), np.clip((y + reach) / half, middle, 1.0))
+    flat, slope = np.zeros(len(y)), np.zeros(len(y))
+    for low, high in ((ends[0], middle), (middle, ends[1])):
+        width = ((high - low) / panels / 2)[:, np.newaxis]
+        for panel in range(panels):
+            t = low[:, np.newaxis] + width * (2 * panel + 1 + _POINTS)
+            mass = kernel.profile(t * half - y[:, np.newaxis]) * (width * _WEIGHTS)
+            flat += mass.sum(axis=1) / 2
+            slope += (mass * t).sum(axis=1) * 1.5
+    return flat, slope
+
+
+@dataclass(frozen=True)
+class Line:
+    """Root mean squares over queries on the axis, and the relative squared errors that remain."""
+
+    flat: float
+    slope: float
+    flat_loss: float
+    line_loss: float
+
+    @property
+    def lean(self) -> float:
+        """(c₁/c₀)^{2/3}: the best weight of the slope against the constant's."""
+        return float((self.slope / self.flat) ** (2 / 3))
+
+
+@lru_cache(maxsize=1024)
+def study(kernel: ProductKernel, half: float) -> Line:
+    """Return how well a constant and a line fit the kernel on an axis [−half, half]."""
+    panels = max(1, int(np.ceil(min(2 * half, 64.0))))
+    centres = (2 * np.arange(panels) + 1) / panels - 1
+    t = (centres[:, np.newaxis] + _POINTS / panels).reshape(-1)
+    mean = np.tile(_WEIGHTS, panels) / (2 * panels)
+    flat, slope = line(kernel, half, t * half)
+    energy = line(_Squared(kernel), half, t * half)[0]  # type: ignore[arg-type]
+    whole = float(np.sum(mean * energy))
+    flat_square, slope_square = float(mean @ flat**2), float(mean @ slope**2)
+    return Line(
+        flat=flat_square**0.5,
+        slope=slope_square**0.5,
+        flat_loss=max(1 - flat_square / whole, 0.0),
+        line_loss=max(1 - (flat_square + slope_square / 3) / whole, 0.0),
+    )
+
+
+@dataclass(frozen=True)
+class _Squared:
+    """The square of a kernel: its mean over an axis is the energy to be explained."""
+
+    kernel: ProductKernel
+
+    def profile(self, offsets: Floats) -> Floats:
+        return self.kernel.profile(offsets) ** 2
+
+    def profile_reach(self, tolerance: float) -> float:
+        return self.kernel.profile_reach(tolerance)
+
+
+def shares(leans: list[float]) -> list[int]:
+    """Return whole weights of the slopes out of 2^SHARE_BITS; the constant takes the rest."""
+    whole = 1 << SHARE_BITS
+    total = 1 + sum(leans)
+    return [max(1, round(whole * lean / total)) for lean in leans]

@@ -1,0 +1,305 @@
+"""How finely each axis is splined: the trade of noise against bias, from public numbers.
+
+Noise passes through every axis with its *gain*, and gains multiply. Relative errors of the fit add
+up as squares, Σ_k r_k². Three kinds are told apart:
+
+* *scatter*, the residual of least squares: orthogonal to splines, it averages out over data that
+  are spread out, and κ·r of it remains;
+* *lines*: what data on a lattice see of it, where nothing averages out (`AxisFit`);
+* *bend*: what a ridge adds, which does not average out either. So
+
+    error² = noise² + p̂²·Σ_k (κ²·scatter_k + lines_k + bend_k),      p̂ the typical density.
+
+On a narrow axis what a line leaves averages out less, since data cover an axis unevenly, and what
+a constant leaves does not at all.
+
+The search is a Lagrangian one: for a price μ of squared error and a price ν of cells and time, each
+axis on its own takes the option of least log gain + μ·r² + ν·log(nodes·(p + 1)). All prices on a
+grid are tried, and the best table that fits is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import ParameterError
+from dpkde.families import narrow
+from dpkde.families.base import Outlook
+from dpkde.families.bsplines import LARGEST_SQUARES, MAX_DEGREE, Quality, axis_fit
+from dpkde.families.grid import Grid, count_intervals, half_widths, is_line
+from dpkde.frame import Frame
+from dpkde.kernels import ProductKernel
+from dpkde.privacy.laws import DiscreteGaussian
+
+if TYPE_CHECKING:
+    from dpkde.families.spline import Spline
+
+AVERAGING = 0.15
+"""κ: how much of the scatter remains in a KDE value. Seen: 0.03 to 0.3."""
+LINE_AVERAGING = 0.25
+"""The same for what a line leaves on a narrow axis. What a constant leaves remains whole."""
+MOST_CHOSEN = 1 << 22
+"""Most cells chosen without being asked: noise takes time, and a release 8 bytes a cell."""
+MOST_PARTS = 1 << 12
+"""Most cells that a record is spread over, where they are chosen: some 10 µs."""
+WIDEST = 2.0**31
+"""Most bandwidths that an axis may be wide."""
+_SPACINGS = tuple(round(1.6 * 1.05**-i, 4) for i in range(48))
+_WORTH = ((1, 0.55, 2.0), (2, 0.35, 1.6), (3, 0.0, 1.3), (4, 0.0, 0.9), (5, 0.0, 0.8))
+"""For each degree the spacings at which it can be best: elsewhere another one has less of both."""
+_RIDGES = (0.03, 0.1)
+_EXACT_UP_TO = 8
+
+
+def unbounded(frame: Frame) -> str | None:
+    """Return why a grid cannot cover the domain, if it cannot."""
+    halves = frame.halves()
+    if halves is None:
+        return "the domain has no bounds; give bounds, one (low, high) pair a column"
+    if not (halves < WIDEST).all():
+        return "the bounds are more than 2^32 bandwidths apart; use a larger bandwidth"
+    return None
+
+
+def settle(family: Spline, frame: Frame) -> Spline:
+    """Return a family with one entry an axis; slopes are chosen where they are open."""
+    halves = half_widths(frame)
+    degrees = _per_axis("degree", family.degree, frame.dim)
+    spacings = tuple(float(v) for v in _per_axis("spacing", family.spacing, frame.dim))
+    ridge = 0.0 if family.ridge is None else family.ridge
+    ridges = tuple(float(v) for v in _per_axis("ridge", ridge, frame.dim))
+    lines = [
+        is_line(p, count_intervals(half, h))
+        for p, h, half in zip(degrees, spacings, halves, strict=True)
+    ]
+    slopes = family.slopes
+    if slopes is None:
+        kernel = frame.kernel
+        assert isinstance(kernel, ProductKernel)
+        leans = [
+            narrow.study(kernel, half).lean
+            for half, tilts in zip(halves, lines, strict=True)
+            if tilts
+        ]
+        chosen = iter(narrow.shares(leans))
+        slopes = tuple(next(chosen) if is_one else 0 for is_one in lines)
+    if (
+        len(slopes) != frame.dim
+        or [slope > 0 for slope in slopes] != lines
+        or sum(slopes) >= 1 << narrow.SHARE_BITS
+    ):
+        raise ParameterError(
+            "slopes must be positive for the axes of degree 1 over a single interval, zero for all "
+            f"others, and below {1 << narrow.SHARE_BITS} together"
+        )
+    return replace(family, degree=degrees, spacing=spacings, ridge=ridges, slopes=slopes)
+
+
+def _per_axis(what: str, value: Any, dim: int) -> tuple[Any, ...]:
+    if not isinstance(value, tuple):
+        return (value,) * dim
+    if len(value) != dim:
+        raise ParameterError(f"{what} has {len(value)} entries for {dim} axes")
+    return value
+
+
+def quality(family: Spline, frame: Frame) -> tuple[float, float]:
+    """Return the gain of a settled family over all axes, and its relative error."""
+    kernel, grid = frame.kernel, Grid.of(family, frame)
+    assert isinstance(kernel, ProductKernel)
+    gain, error = 1.0, 0.0
+    for axis in grid.axes:
+        found = axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).quality(axis.intervals)
+        gain *= found.gain
+        error += squared_error(found)
+    tilted = {column for column, _, _ in grid.tilts}
+    group = float((1 << narrow.SHARE_BITS) / grid.shares[0]) ** 2
+    for column, half in grid.narrow:
+        line = narrow.study(kernel, half)
+        gain *= line.flat
+        error += LINE_AVERAGING**2 * line.line_loss if column in tilted else line.flat_loss
+    for _, half, share in grid.tilts:
+        line = narrow.study(kernel, half)
+        group += (line.slope / line.flat * (1 << narrow.SHARE_BITS) / share) ** 2
+    return gain * math.sqrt(group), min(1.0, math.sqrt(error))
+
+
+def squared_error(fit: Quality) -> float:
+    """Return the square of an axis's relative error in a KDE value."""
+    return AVERAGING**2 * fit.scatter + fit.lines + fit.bend
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to treat an axis."""
+
+    degree: int
+    spacing: float
+    ridge: float
+    gain: float
+    error: float
+    """Squared and relative."""
+    nodes: int
+    lean: float = 0.0
+
+    @property
+    def is_tilt(self) -> bool:
+        """Whether the axis joins the group of tilted ones."""
+        return self.lean > 0
+
+
+def axis_options(kernel: ProductKernel, half: float, family: Spline, axis: int) -> list[Option]:
+    """Return what is worth trying on an axis, within what the caller fixed."""
+    degree = family.degree[axis] if isinstance(family.degree, tuple) else family.degree
+    spacing = family.spacing[axis] if isinstance(family.spacing, tuple) else family.spacing
+    ridge = family.ridge[axis] if isinstance(family.ridge, tuple) else family.ridge
+    found = []
+    if degree in (None, 0) and spacing is None:
+        line = narrow.study(kernel, half)
+        found.append(Option(0, 1.0, 0.0, line.flat, line.flat_loss, 1))
+    if degree in (None, 1) and 1e-6 < half < 10 and (spacing is None or spacing >= 2 * half):
+        line = narrow.study(kernel, half)
+        loss = LINE_AVERAGING**2 * line.line_loss
+        found.append(Option(1, max(2 * half, 1e-3), 0.0, line.flat, loss, 2, lean=line.lean))
+    for p, h in _meshes(half, degree, spacing):
+        intervals = count_intervals(half, h)
+        if is_line(p, intervals) or p == 0:
+            continue
+        wide = 2 <= p <= 3 and h >= 0.8
+        for strength in (ridge,) if ridge is not None else (0.0, *(_RIDGES if wide else ())):
+            fit = axis_fit(kernel, p, h, float(strength)).quality(intervals)
+            found.append(Option(p, h, float(strength), fit.gain, squared_error(fit), intervals + p))
+    return found
+
+
+def _meshes(half: float, degree: int | None, spacing: float | None) -> Iterator[tuple[int, float]]:
+    """Yield degrees and spacings: few intervals fill the axis exactly, many may reach beyond."""
+    for p, low, high in _WORTH:
+        if degree not in (None, p):
+            continue
+        if spacing is not None:
+            yield p, float(spacing)
+            continue
+        low, high = (low, high) if degree is None else (0.0, 2.0)
+        seen = set()
+        for h in _SPACINGS:
+            intervals = count_intervals(half, h)
+            exact = 2 * half / intervals if intervals <= _EXACT_UP_TO else h
+            if low <= exact <= high and exact not in seen:
+                seen.add(exact)
+                yield p, exact
+
+
+def choose(family: Spline, frame: Frame, outlook: Outlook) -> Spline:
+    """Return the family with the options of least predicted error that fit."""
+    kernel = frame.kernel
+    assert isinstance(kernel, ProductKernel)
+    for field in ("degree", "spacing", "ridge"):
+        _per_axis(field, getattr(family, field), frame.dim)
+    axes = [axis_options(kernel, half, family, k) for k, half in enumerate(half_widths(frame))]
+    best: tuple[float, list[Option]] | None = None
+    for gaussian in sorted({law is DiscreteGaussian for _, law in outlook.options}):
+        for picked in _combinations(axes, gaussian):
+            cells = math.prod(o.nodes for o in picked if not o.is_tilt)
+            cells *= 1 + sum(o.is_tilt for o in picked)
+            parts = math.prod(o.degree + 1 for o in picked if not o.is_tilt)
+            parts *= 1 + sum(o.is_tilt for o in picked)
+            if cells > MOST_CHOSEN or parts > MOST_PARTS:
+                continue
+            error = _error(picked, outlook, gaussian)
+            if best is None or error < best[0]:
+                best = (error, picked)
+    if best is None:
+        raise ParameterError(
+            "no spline table of up to 2^22 cells fits these degrees or spacings: leave them open, "
+            "or use family='fourier'"
+        )
+    return settle(
+        replace(
+            family,
+            degree=tuple(o.degree for o in best[1]),
+            spacing=tuple(o.spacing for o in best[1]),
+            ridge=tuple(o.ridge for o in best[1]),
+            slopes=None,
+        ),
+        frame,
+    )
+
+
+def _combinations(axes: list[list[Option]], gaussian: bool) -> Iterator[list[Option]]:
+    """Yield one option an axis, for every pair of prices, each combination once."""
+    prices = np.geomspace(1e-2, 1e8, 61)[:, np.newaxis]
+    columns = [_Columns.of(options, gaussian) for options in axes]
+    seen: set[tuple[int, ...]] = set()
+    for cell_price in (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6):
+        total = np.zeros((len(prices), 1))
+        for _ in range(3):
+            # What a tilted axis costs depends on the others that tilt: a fixed point.
+            leans, picks = np.zeros((len(prices), 1)), []
+            for column in columns:
+                joint = 1.5 * np.log1p(column.lean / (1 + np.maximum(total - column.lean, 0.0)))
+                cost = column.cost + joint + prices * column.error + cell_price * column.size
+                pick = cost.argmin(axis=1)
+                picks.append(pick)
+                leans[:, 0] += column.lean[0, pick]
+            total = leans
+        for row in zip(*(pick.tolist() for pick in picks), strict=True):
+            if row not in seen:
+                seen.add(row)
+                yield [options[i] for options, i in zip(axes, row, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The options of an axis as rows of numbers."""
+
+    cost: NDArray[np.float64]
+    error: NDArray[np.float64]
+    size: NDArray[np.float64]
+    lean: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, options: list[Option], gaussian: bool) -> _Columns:
+        def row(values: list[float]) -> NDArray[np.float64]:
+            return np.array(values, dtype=np.float64)[np.newaxis]
+
+        return cls(
+            row([math.log(o.gain * (_length(o) if gaussian else 1.0)) for o in options]),
+            row([o.error for o in options]),
+            row([math.log(2 if o.is_tilt else o.nodes * (o.degree + 1)) for o in options]),
+            row([o.lean for o in options]),
+        )
+
+
+def _length(option: Option) -> float:
+    """Return the largest L2 norm of an axis's weights."""
+    if option.degree == 0 or option.is_tilt:
+        return 1.0
+    return math.sqrt(LARGEST_SQUARES[option.degree])
+
+
+def _error(picked: list[Option], outlook: Outlook, gaussian: bool) -> float:
+    gain = math.prod(o.gain for o in picked) * (1 + sum(o.lean for o in picked)) ** 1.5
+    if gaussian:
+        gain *= math.prod(_length(o) for o in picked)
+    noise = outlook.unit_noise(gaussian, any(o.is_tilt for o in picked)) * gain / outlook.rows
+    error = min(1.0, math.sqrt(sum(o.error for o in picked)))
+    return math.hypot(noise, outlook.typical_density * error)
+
+
+def fitting(family: Spline, frame: Frame, most: int) -> str:
+    """Return what would fit in place of a table that does not."""
+    for factor in np.geomspace(1.05, 1e6, 400).tolist():
+        assert isinstance(family.spacing, tuple)
+        wider = replace(family, spacing=tuple(h * factor for h in family.spacing), slopes=None)
+        if Grid.of(settle(wider, frame), frame).cells <= most:
+            return (
+                f"a spacing {factor:.2g} times as large would fit, or leave degree and spacing open"
+            )
+    return f"leave degree and spacing open (degree up to {MAX_DEGREE} is chosen), or use 'fourier'"

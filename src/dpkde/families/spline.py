@@ -1,0 +1,337 @@
+"""Tensor B-splines: every product kernel in a bounded domain of few wide axes.
+
+A record is spread over the nodes of a grid around it by B-spline weights, which are not negative
+and add up to one: **its L1 norm is one whatever the dimension, the degree or the domain**. A query
+takes the coefficients for which the splines best fit x ↦ k(x, y), by least squares. Degree and
+spacing are set per axis: an axis much narrower than the bandwidth keeps a constant (degree 0) or a
+line (degree 1 over a single interval), so that a table of many columns, few of them wide, fits.
+
+The proof is in ``spline.proof.md``; one axis in `bsplines` and `narrow`; the choice of degrees and
+spacings in `resolution`; the compiled loops in `tensor`.
+
+Cost: ∏(p_k + 1) additions a record, over the splined axes k; a query touches the nodes within the
+kernel's reach. The release holds ∏(intervals_k + p_k) cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.domain import Mask
+from dpkde.errors import FormatError, ParameterError
+from dpkde.families import narrow, resolution
+from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, no_repetitions
+from dpkde.families.bsplines import MAX_DEGREE, PHASES, Response, axis_fit
+from dpkde.families.grid import Grid
+from dpkde.frame import Frame
+from dpkde.kernels import Points, ProductKernel
+from dpkde.privacy.budget import Bounds
+
+MOST_CELLS = 1 << 26
+"""The largest table that is made when asked for."""
+
+
+@dataclass(frozen=True)
+class Spline(Family):
+    """Tensor B-splines.
+
+    Parameters
+    ----------
+    degree
+        p from 0 to 5, one for all axes or one an axis. 0: a constant. 1 over a single interval: a
+        line. None: chosen.
+    spacing
+        Distance between nodes in bandwidths, one for all axes or one an axis. None: chosen from
+        the noisy count, ε and `typical_density`.
+    ridge
+        λ ≥ 0, one for all axes or one an axis: how far coefficients are shrunk to let less noise
+        through, at the price of bias. None: chosen; 0 where degree and spacing are given.
+    slopes
+        For each axis its weight in the group of tilted axes, out of 65,536; 0 for all others.
+        None: chosen.
+
+    Examples
+    --------
+    >>> Spline(degree=3, spacing=0.5)
+    Spline(degree=3, spacing=0.5, ridge=None, slopes=None)
+    """
+
+    degree: int | tuple[int, ...] | None = None
+    spacing: float | tuple[float, ...] | None = None
+    ridge: float | tuple[float, ...] | None = None
+    slopes: tuple[int, ...] | None = None
+
+    name: ClassVar[str] = "spline"
+    version: ClassVar[int] = 1
+    lattice_bits: ClassVar[tuple[int, int]] = (narrow.SHARE_BITS, 30)
+
+    def __post_init__(self) -> None:
+        for field, low, high in (
+            ("degree", 0, MAX_DEGREE),
+            ("spacing", 1e-3, 1e6),
+            ("ridge", 0, 10),
+            ("slopes", 0, (1 << narrow.SHARE_BITS) - 1),
+        ):
+            value = getattr(self, field)
+            if value is None:
+                continue
+            many = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
+            whole = field in ("degree", "slopes")
+            for entry in value if many else (value,):
+                right = isinstance(entry, (int,) if whole else (int, float))
+                if isinstance(entry, bool) or not right or not low <= entry <= high:
+                    kind = "a whole number" if whole else "a number"
+                    raise ParameterError(
+                        f"{field} must be {kind} from {low} to {high}, one for all axes or one an "
+                        f"axis, got {value!r}"
+                    )
+            if many:
+                object.__setattr__(self, field, tuple(value))
+
+    @property
+    def needs_outlook(self) -> bool:
+        """Whether degree or spacing is still open."""
+        return self.degree is None or self.spacing is None
+
+    @classmethod
+    def obstacle(cls, frame: Frame) -> str | None:
+        """Product kernels, in a bounded domain."""
+        if not isinstance(frame.kernel, ProductKernel):
+            return f"the {frame.kernel.name} kernel is not a product over axes"
+        return resolution.unbounded(frame)
+
+    def settle(self, frame: Frame) -> Spline:
+        """Return the family with one entry an axis, degree and spacing being given."""
+        if self.degree is None or self.spacing is None:
+            raise ParameterError("degree or spacing of the splines is still open")
+        self.check(frame)
+        return resolution.settle(self, frame)
+
+    def grid(self, frame: Frame) -> Grid:
+        """Return the table's layout; ParameterError with what would fit, where it is too large."""
+        settled = self.settle(frame)
+        grid = Grid.of(settled, frame)
+        if grid.cells > MOST_CELLS:
+            fitting = resolution.fitting(settled, frame, MOST_CELLS)
+            raise ParameterError(
+                f"this spline table would have {grid.cells:.3g} cells, and at most 2^26 are made: "
+                f"{fitting}"
+            )
+        return grid
+
+    def bounds(self, frame: Frame, bits: int) -> Bounds:
+        """L1 is 2^bits exactly; L2 by the largest squares of each axis; see the proof."""
+        return self.grid(frame).bounds(bits)
+
+    def choose(self, frame: Frame, outlook: Outlook) -> Spline:
+        """Return the family with degrees, spacings and ridges of least predicted error."""
+        self.check(frame)
+        return resolution.choose(self, frame, outlook) if self.needs_outlook else self.settle(frame)
+
+    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
+        """Noise: the best law's, times the gains of all axes; approximation: see `resolution`."""
+        settled = self.settle(frame)
+        bits = outlook.lattice(settled, frame)
+        gain, error = resolution.quality(settled, frame)
+        return outlook.prediction(
+            bounds=settled.bounds(frame, bits),
+            bits=bits,
+            gain=gain,
+            approximation=outlook.typical_density * error,
+            nanoseconds=30 + 10 * frame.dim + 4 * Grid.of(settled, frame).parts,
+        )
+
+    def draw(self, frame: Frame, bits: int, seed: int) -> SplinePair:
+        """Return the pair: nothing is random."""
+        settled = self.settle(frame)
+        return SplinePair(frame, bits, settled, settled.grid(frame))
+
+    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> SplinePair:
+        """Rebuild the pair from its parameters: the file holds no tensors of it."""
+        if tensors:
+            raise FormatError("this file holds tensors that the spline family does not have")
+        if self.slopes is None or self.ridge is None:
+            raise FormatError("the spline family of this file lacks its slopes or ridges")
+        return self.draw(frame, bits, 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return degree, spacing, ridge and slopes of each axis."""
+
+        def plain(value: Any) -> Any:
+            return list(value) if isinstance(value, tuple) else value
+
+        return {
+            field: plain(getattr(self, field)) for field in ("degree", "spacing", "ridge", "slopes")
+        }
+
+    def summary(self, frame: Frame) -> str:
+        """Return the shape of the table, as in ``spline 99×43 (degree 3)``."""
+        grid = Grid.of(self.settle(frame), frame)
+        shape = "×".join(map(str, grid.shape)) or "1"
+        degrees = dict.fromkeys([int(bool(grid.tilts))] if not grid.axes else grid.degrees.tolist())
+        return f"spline {shape} (degree {'/'.join(map(str, degrees))})"
+
+
+@dataclass(frozen=True, eq=False)
+class SplinePair(Pair):
+    """B-spline weights and least squares coefficients, on a grid."""
+
+    frame: Frame
+    bits: int
+    family: Spline
+    grid: Grid
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """See ``spline.proof.md``."""
+        return self.grid.bounds(self.bits)
+
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """Nothing: splines have no randomness."""
+        return {}
+
+    def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
+        """Return each record's integers: the slow twin of `accumulate`, in NumPy."""
+        grid, n = self.grid, len(coordinates)
+        parts = np.full((n, 1), 1 << self.bits, dtype=np.int64)
+        if len(grid.tilted):
+            t = np.clip(coordinates[:, grid.tilted] * grid.leans, -1.0, 1.0)
+            masses = grid.masses(self.bits)
+            slopes = np.rint(t * masses[1:]).astype(np.int64)
+            parts = np.concatenate([np.full((n, 1), masses[0]), slopes], axis=1)
+        for axis, column in enumerate(grid.columns):
+            t = (coordinates[:, column] + grid.halves[axis]) * grid.scales[axis]
+            t = np.clip(t, 0.0, float(grid.intervals[axis]))
+            cell = np.minimum(t.astype(np.int64), grid.intervals[axis] - 1)
+            running = np.cumsum(_weights(t - cell, int(grid.degrees[axis])), axis=1)
+            size = np.abs(parts)[:, :, np.newaxis]
+            upto = np.rint(running[:, np.newaxis, :-1] * size).astype(np.int64)
+            upto = np.concatenate([np.minimum(upto, size), size], axis=2)
+            spread = np.diff(upto, axis=2, prepend=0) * np.where(parts < 0, -1, 1)[:, :, np.newaxis]
+            wide = np.zeros((n, parts.shape[1], grid.nodes[axis]), dtype=np.int64)
+            for j in range(spread.shape[2]):
+                wide[np.arange(n), :, cell + j] = spread[:, :, j]
+            parts = wide.reshape(n, -1)
+        return parts * counts[:, np.newaxis].astype(np.int64)
+
+    def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
+        """Add every record's parts to the table."""
+        from dpkde.families import tensor
+
+        grid = self.grid
+        tensor.accumulate(
+            np.ascontiguousarray(coordinates),
+            counts,
+            1 << self.bits,
+            grid.columns,
+            grid.halves,
+            grid.scales,
+            grid.intervals,
+            grid.degrees,
+            grid.strides,
+            grid.tilted,
+            grid.leans,
+            grid.masses(self.bits),
+            grid.tilt_stride,
+            table,
+        )
+
+    def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
+        """Return ⟨table, g(y)⟩ / 2^bits, from the nodes near each query."""
+        from dpkde.families import tensor
+
+        no_repetitions(self.family.name, groups)
+        grid, located = self.grid, self.frame.locate(queries)
+        answers = np.empty(len(located))
+        tensor.respond(
+            located,
+            self._group(located),
+            grid.columns,
+            grid.halves,
+            grid.scales,
+            grid.nodes,
+            grid.degrees,
+            grid.strides,
+            *self._responses,
+            PHASES,
+            grid.tilt_stride,
+            table,
+            answers,
+        )
+        return np.asarray(answers / 2**self.bits)
+
+    def response_norm(self, queries: Points) -> NDArray[np.float64]:
+        """Return the product of the axes' ‖c_k(y)‖₂, over 2^bits."""
+        from dpkde.families import tensor
+
+        grid, located = self.grid, self.frame.locate(queries)
+        lengths = np.empty(len(located))
+        tensor.lengths(
+            located,
+            grid.columns,
+            grid.halves,
+            grid.scales,
+            grid.nodes,
+            grid.degrees,
+            *self._responses,
+            PHASES,
+            lengths,
+        )
+        group = np.sqrt((self._group(located) ** 2).sum(axis=1))
+        return np.asarray(lengths * group / 2**self.bits)
+
+    def own_variance(
+        self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the square of a typical bias: the relative error of the fit, times the answer."""
+        error = resolution.quality(self.family, self.frame)[1]
+        return np.asarray((error * self.respond(queries, table)) ** 2)
+
+    def _group(self, located: Points) -> NDArray[np.float64]:
+        """Return what narrow axes say to each query: one number for each cell of their group."""
+        kernel, grid = self.frame.kernel, self.grid
+        assert isinstance(kernel, ProductKernel)
+        flat = np.ones(len(located))
+        ratios = []
+        for column, half in grid.narrow:
+            level, slope = narrow.line(kernel, half, located[:, column])
+            flat *= level
+            if column in grid.tilted:
+                ratios.append(np.divide(slope, level, out=np.zeros_like(slope), where=level > 0))
+        weights = grid.shares / (1 << narrow.SHARE_BITS)
+        return np.asarray(np.column_stack([flat, *(flat * ratio for ratio in ratios)]) / weights)
+
+    @cached_property
+    def _responses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The coefficients of every splined axis, padded to one array, and their radii."""
+        kernel, grid = self.frame.kernel, self.grid
+        assert isinstance(kernel, ProductKernel)
+        found: list[Response] = [
+            axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).response() for axis in grid.axes
+        ]
+        widest = max((r.values.shape[1] for r in found), default=1)
+        values = np.zeros((len(found), PHASES + 3, widest))
+        for axis, response in enumerate(found):
+            values[axis, :, : response.values.shape[1]] = response.values
+        return values, np.array([r.radius for r in found], dtype=np.int64)
+
+
+def _weights(u: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
+    """Return the B-splines of the p + 1 nodes around each u: `tensor.weigh` in NumPy."""
+    weights = np.zeros((len(u), degree + 1))
+    weights[:, 0] = 1.0
+    for d in range(1, degree + 1):
+        carried = np.zeros(len(u))
+        for r in range(d):
+            part = weights[:, r] / d
+            weights[:, r] = carried + (r + 1 - u) * part
+            carried = (u + (d - 1 - r)) * part
+        weights[:, d] = carried
+    return weights
