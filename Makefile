@@ -13,7 +13,7 @@ help:
 	@echo "make demo    publish and query a generated data set; leaves demo/*.png and demo/*.dpkde"
 	@echo "make test    lint, types and the whole test suite, statistical audits included"
 	@echo "make quick   the tests without the long statistical audits"
-	@echo "make bench   the speed figures, each a ratio to a peer measured in the same run"
+	@echo "make bench   speed as ratios to peers measured in the same run, and errors at the same ε"
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -38,6 +38,9 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/sketch.py
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/query.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	$(BIN)/python benchmarks/low_dimension.py
+	$(BIN)/python benchmarks/accuracy.py
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

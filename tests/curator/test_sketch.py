@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import dpkde
 from dpkde.curator.sketch import Sketch
-from dpkde.tables.source import CHUNK_ROWS
+from dpkde.tables.source import chunk_rows
 
 
 def _plan(axes: int, **changes: Any) -> dpkde.Plan:
@@ -97,7 +97,7 @@ def test_large_tables_in_every_way() -> None:
     """More rows than a chunk, odd sizes, wide rows: past every block and tile edge."""
     generator = np.random.default_rng(0)
     plan = _plan(33, family=dpkde.Fourier(517))
-    points = generator.normal(size=(3 * CHUNK_ROWS + 77, 33))
+    points = generator.normal(size=(3 * chunk_rows(33) + 77, 33))
     whole = dpkde.sketch(points, plan, threads=1)
     assert whole == dpkde.sketch(points, plan, threads=4)
     assert whole == dpkde.sketch(np.array_split(points, 13), plan, threads=2)

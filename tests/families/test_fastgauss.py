@@ -53,7 +53,8 @@ def _pair(family: FastGauss, *halves: float, bits: int = 22) -> FastGaussPair:
 
 
 def _table(pair: FastGaussPair, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return pair.quantize(*pair.frame.place(x)).sum(axis=0).astype(np.float64)
+    table: NDArray[np.float64] = pair.quantize(*pair.frame.place(x)).sum(axis=0) * 1.0
+    return table
 
 
 def test_the_expansion_term_by_term() -> None:

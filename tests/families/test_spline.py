@@ -185,7 +185,7 @@ def test_a_ridge_lets_less_noise_through_and_keeps_constants() -> None:
     assert plain.quality(50).bend == 0 < ridged.quality(50).bend
     for fit in (plain, ridged):
         sums = fit.response().values.sum(axis=1)  # Σ_j φ(v − j) = ∫k/h for every v
-        assert np.allclose(sums, math.sqrt(math.pi), rtol=1e-5)
+        assert np.allclose(sums, math.sqrt(math.pi), rtol=1e-3)
 
 
 def test_no_bump_at_the_edges() -> None:

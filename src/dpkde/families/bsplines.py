@@ -32,7 +32,9 @@ MAX_DEGREE = 5
 PHASES = 64
 """Positions between two nodes at which φ is tabulated; cubic interpolation between them."""
 _TAIL = 1e-7
-"""Coefficients that stay below this are left out."""
+"""How far the kernel is followed; and coefficients that stay below are always left out."""
+_LEFT_OUT = 0.005
+"""Coefficients below this part of the fit's own relative error are left out too."""
 _COARSE = 4
 _LINE_WIDTH = (-0.5, 0.0, 0.5)
 
@@ -111,7 +113,9 @@ class AxisFit:
         steps = np.arange(-1, phases + 2) / phases
         values, radius = self._coefficients(steps)
         sizes = np.abs(values).max(axis=0)
-        live = np.flatnonzero(sizes > _TAIL * sizes.max())
+        _, _, scatter, _ = self._study
+        tail = max(_TAIL, _LEFT_OUT * float(np.sqrt(scatter)))
+        live = np.flatnonzero(sizes > tail * sizes.max())
         kept = int(np.abs(live - radius).max()) + 1
         cut = values[:, radius - kept : radius + kept + 1]
         return Response(np.ascontiguousarray(cut), kept, phases)

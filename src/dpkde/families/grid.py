@@ -131,8 +131,8 @@ class Grid:
     def bounds(self, bits: int) -> Bounds:
         """Return the bounds that ``spline.proof.md`` derives.
 
-        A part of size m is divided into parts within 1 of m·B_p, so that lengths obey
-        ‖children‖ ≤ N‖parts‖ + √(number of children), N² the largest Σ B_p².
+        A part of size m is divided into parts within 2 of m·B_p, so that lengths obey
+        ‖children‖ ≤ N‖parts‖ + 2√(number of children), N² the largest Σ B_p².
         """
         full = 1 << bits
         if self.tilts:
@@ -142,7 +142,7 @@ class Grid:
         for axis in self.axes:
             most = LARGEST_SQUARES[axis.degree]
             count *= axis.degree + 1
-            length = math.isqrt(math.ceil(most * squared)) + 1 + math.isqrt(count) + 1
+            length = math.isqrt(math.ceil(most * squared)) + 1 + 2 * (math.isqrt(count) + 1)
             squared = min(length**2, full**2)
         return Bounds(
             cells=self.cells,

@@ -4,11 +4,11 @@ Noise passes through every axis with its *gain*, and gains multiply. Relative er
 up as squares, Σ_k r_k². Three kinds are told apart:
 
 * *scatter*, the residual of least squares: orthogonal to splines, it averages out over data that
-  are spread out, and κ·r of it remains;
+  are spread out, the more the finer the mesh, and κ·h·r of it remains;
 * *lines*: what data on a lattice see of it, where nothing averages out (`AxisFit`);
 * *bend*: what a ridge adds, which does not average out either. So
 
-    error² = noise² + p̂²·Σ_k (κ²·scatter_k + lines_k + bend_k),      p̂ the typical density.
+    error² = noise² + p̂²·Σ_k (κ²h_k²·scatter_k + lines_k + bend_k),      p̂ the typical density.
 
 On a narrow axis what a line leaves averages out less, since data cover an axis unevenly, and what
 a constant leaves does not at all.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dpkde.families.spline import Spline
 
 AVERAGING = 0.15
-"""κ: how much of the scatter remains in a KDE value. Seen: 0.03 to 0.3."""
+"""κ: how much of the scatter remains in a KDE value, at a spacing of one bandwidth."""
 LINE_AVERAGING = 0.25
 """The same for what a line leaves on a narrow axis. What a constant leaves remains whole."""
 MOST_CHOSEN = 1 << 22
@@ -50,7 +50,7 @@ MOST_PARTS = 1 << 12
 """Most cells that a record is spread over, where they are chosen: some 10 µs."""
 WIDEST = 2.0**31
 """Most bandwidths that an axis may be wide."""
-_SPACINGS = tuple(round(1.6 * 1.05**-i, 4) for i in range(48))
+_SPACINGS = tuple(round(1.6 * 1.04**-i, 4) for i in range(60))
 _WORTH = ((1, 0.55, 2.0), (2, 0.35, 1.6), (3, 0.0, 1.3), (4, 0.0, 0.9), (5, 0.0, 0.8))
 """For each degree the spacings at which it can be best: elsewhere another one has less of both."""
 _RIDGES = (0.03, 0.1)
@@ -117,7 +117,7 @@ def quality(family: Spline, frame: Frame) -> tuple[float, float]:
     for axis in grid.axes:
         found = axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).quality(axis.intervals)
         gain *= found.gain
-        error += squared_error(found)
+        error += squared_error(found, axis.spacing)
     tilted = {column for column, _, _ in grid.tilts}
     group = float((1 << narrow.SHARE_BITS) / grid.shares[0]) ** 2
     for column, half in grid.narrow:
@@ -130,9 +130,9 @@ def quality(family: Spline, frame: Frame) -> tuple[float, float]:
     return gain * math.sqrt(group), min(1.0, math.sqrt(error))
 
 
-def squared_error(fit: Quality) -> float:
+def squared_error(fit: Quality, spacing: float) -> float:
     """Return the square of an axis's relative error in a KDE value."""
-    return AVERAGING**2 * fit.scatter + fit.lines + fit.bend
+    return (AVERAGING * spacing) ** 2 * fit.scatter + fit.lines + fit.bend
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,9 @@ def axis_options(kernel: ProductKernel, half: float, family: Spline, axis: int) 
         wide = 2 <= p <= 3 and h >= 0.8
         for strength in (ridge,) if ridge is not None else (0.0, *(_RIDGES if wide else ())):
             fit = axis_fit(kernel, p, h, float(strength)).quality(intervals)
-            found.append(Option(p, h, float(strength), fit.gain, squared_error(fit), intervals + p))
+            found.append(
+                Option(p, h, float(strength), fit.gain, squared_error(fit, h), intervals + p)
+            )
     return found
 
 

@@ -210,11 +210,12 @@ class SplinePair(Pair):
             t = (coordinates[:, column] + grid.halves[axis]) * grid.scales[axis]
             t = np.clip(t, 0.0, float(grid.intervals[axis]))
             cell = np.minimum(t.astype(np.int64), grid.intervals[axis] - 1)
-            running = np.cumsum(_weights(t - cell, int(grid.degrees[axis])), axis=1)
-            size = np.abs(parts)[:, :, np.newaxis]
-            upto = np.rint(running[:, np.newaxis, :-1] * size).astype(np.int64)
-            upto = np.concatenate([np.minimum(upto, size), size], axis=2)
-            spread = np.diff(upto, axis=2, prepend=0) * np.where(parts < 0, -1, 1)[:, :, np.newaxis]
+            weights = _weights(t - cell, int(grid.degrees[axis]))
+            running = np.rint(np.cumsum(weights, axis=1)[:, :-1] * 2.0**32).astype(np.int64)
+            running = np.minimum(running, 1 << 32)[:, np.newaxis]
+            part = parts[:, :, np.newaxis]
+            upto = np.concatenate([(running * part + (1 << 31)) >> 32, part], axis=2)
+            spread = np.diff(upto, axis=2, prepend=0)
             wide = np.zeros((n, parts.shape[1], grid.nodes[axis]), dtype=np.int64)
             for j in range(spread.shape[2]):
                 wide[np.arange(n), :, cell + j] = spread[:, :, j]
@@ -330,7 +331,7 @@ def _weights(u: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
     for d in range(1, degree + 1):
         carried = np.zeros(len(u))
         for r in range(d):
-            part = weights[:, r] / d
+            part = weights[:, r] * (1 / d)
             weights[:, r] = carried + (r + 1 - u) * part
             carried = (u + (d - 1 - r)) * part
         weights[:, d] = carried

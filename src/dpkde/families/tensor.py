@@ -1,9 +1,9 @@
 """Compiled loops of the spline family: records split into a tensor of cells, and queries answered.
 
 A record starts with an integer mass of 2^bits. Each axis divides every part it gets among p + 1
-neighbouring nodes: running sums of the B-spline weights times the part are rounded, and each node
-takes the difference of two. So parts are never negative and always add up to what was divided,
-whatever the rounding.
+neighbouring nodes: running sums of the B-spline weights, as whole numbers of 2^−32, times the part
+are rounded, and each node takes the difference of two. So all have the sign of the part and add up
+to it, whatever the rounding. `SplinePair.quantize` says the same in NumPy, slowly.
 """
 
 from __future__ import annotations
@@ -16,18 +16,37 @@ from dpkde.compiled import answering, exactly
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+WEIGHT_BITS = 32
+_WHOLE = 1 << WEIGHT_BITS
+_HALF = _WHOLE // 2
+_BLOCK = 64
+_INVERSE = np.array([np.inf, 1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5])
+
 
 @exactly
-def weigh(u: float, degree: int, weights: Floats) -> None:
-    """Write the B-splines of the p + 1 nodes around a point at fraction u of its interval."""
+def weigh(u: Floats, degree: int, weights: Floats, carried: Floats, running: Ints) -> None:
+    """Write the running sums of the B-splines around points at fractions u of their intervals.
+
+    Row j of `running` gets whole numbers of 2^−32, growing with j and at most 2^32, for j < p.
+    Loops run over points innermost: elementwise arithmetic, the same wherever a point stands.
+    """
     weights[0] = 1.0
     for d in range(1, degree + 1):
-        carried = 0.0
+        carried[:] = 0.0
+        inverse = _INVERSE[d]
         for r in range(d):
-            part = weights[r] / d
-            weights[r] = carried + (r + 1 - u) * part
-            carried = (u + (d - 1 - r)) * part
+            row, up, down = weights[r], r + 1.0, d - 1.0 - r
+            for i in range(u.size):
+                part = row[i] * inverse
+                row[i] = carried[i] + (up - u[i]) * part
+                carried[i] = (u[i] + down) * part
         weights[d] = carried
+    carried[:] = 0.0
+    for j in range(degree):
+        row, sums = weights[j], running[j]
+        for i in range(u.size):
+            carried[i] += row[i]
+            sums[i] = min(np.int64(np.rint(carried[i] * _WHOLE)), _WHOLE)
 
 
 @exactly
@@ -53,64 +72,64 @@ def accumulate(
     for a in range(axes - 1):
         widest *= degrees[a] + 1
     parts, places = np.empty(widest, dtype=np.int64), np.empty(widest, dtype=np.int64)
-    weights = np.empty(8)
-    for row in range(coordinates.shape[0]):
-        if not counts[row]:
-            continue
-        parts[0], places[0] = mass, 0
-        count = 1
-        if tilted.size:
-            parts[0] = shares[0]
-            for k in range(tilted.size):
-                t = coordinates[row, tilted[k]] * leans[k]
-                t = t if t > -1.0 else -1.0
-                t = t if t < 1.0 else 1.0
-                parts[count] = np.int64(np.rint(t * shares[k + 1]))
-                places[count] = (k + 1) * tilt_stride
-                count += 1
-        if axes == 0:
-            for i in range(count):
-                table[places[i]] += parts[i]
-            continue
+    u, carried, weights = np.empty(_BLOCK), np.empty(_BLOCK), np.empty((8, _BLOCK))
+    cells = np.empty((axes, _BLOCK), dtype=np.int64)
+    running = np.zeros((axes, 8, _BLOCK), dtype=np.int64)
+    u[:] = 0.0
+    for block in range(0, coordinates.shape[0], _BLOCK):
+        rows = min(_BLOCK, coordinates.shape[0] - block)
         for a in range(axes):
-            degree, stride = degrees[a], strides[a]
-            t = (coordinates[row, columns[a]] + halves[a]) * scales[a]
-            t = t if t > 0.0 else 0.0
-            t = t if t < intervals[a] else np.float64(intervals[a])
-            cell = min(np.int64(t), intervals[a] - 1)
-            weigh(t - cell, degree, weights)
-            running = 0.0
-            for j in range(degree):
-                running += weights[j]
-                weights[j] = running
-            start = cell * stride
-            if a < axes - 1:
+            limit = np.float64(intervals[a])
+            for i in range(rows):
+                t = (coordinates[block + i, columns[a]] + halves[a]) * scales[a]
+                t = t if t > 0.0 else 0.0
+                t = t if t < limit else limit
+                cells[a, i] = min(np.int64(t), intervals[a] - 1)
+                u[i] = t - cells[a, i]
+            weigh(u, degrees[a], weights, carried, running[a])
+        for i in range(rows):
+            if not counts[block + i]:
+                continue
+            parts[0], places[0] = mass, 0
+            count = 1
+            if tilted.size:
+                parts[0] = shares[0]
+                for k in range(tilted.size):
+                    t = coordinates[block + i, tilted[k]] * leans[k]
+                    t = t if t > -1.0 else -1.0
+                    t = t if t < 1.0 else 1.0
+                    parts[count] = np.int64(np.rint(t * shares[k + 1]))
+                    places[count] = (k + 1) * tilt_stride
+                    count += 1
+            if axes == 0:
+                for c in range(count):
+                    table[places[c]] += parts[c]
+                continue
+            for a in range(axes - 1):
                 # From the last part backwards, so that children overwrite only what is done with.
-                for i in range(count - 1, -1, -1):
-                    part, place = parts[i], places[i] + start
-                    size = abs(part)
-                    sign = 1 if part >= 0 else -1
+                degree, stride = degrees[a], strides[a]
+                for c in range(count - 1, -1, -1):
+                    part, place = parts[c], places[c] + cells[a, i] * stride
                     taken = np.int64(0)
-                    first = i * (degree + 1)
+                    first = c * (degree + 1)
                     for j in range(degree):
-                        upto = min(np.int64(np.rint(weights[j] * size)), size)
-                        parts[first + j] = sign * (upto - taken)
+                        upto = (running[a, j, i] * part + _HALF) >> WEIGHT_BITS
+                        parts[first + j] = upto - taken
                         places[first + j] = place + j * stride
                         taken = upto
-                    parts[first + degree] = sign * (size - taken)
+                    parts[first + degree] = part - taken
                     places[first + degree] = place + degree * stride
                 count *= degree + 1
-            else:
-                for i in range(count):
-                    part, place = parts[i], places[i] + start
-                    size = abs(part)
-                    sign = 1 if part >= 0 else -1
-                    taken = np.int64(0)
-                    for j in range(degree):
-                        upto = min(np.int64(np.rint(weights[j] * size)), size)
-                        table[place + j * stride] += sign * (upto - taken)
-                        taken = upto
-                    table[place + degree * stride] += sign * (size - taken)
+            a = axes - 1
+            degree = degrees[a]
+            for c in range(count):
+                part, place = parts[c], places[c] + cells[a, i]
+                taken = np.int64(0)
+                for j in range(degree):
+                    upto = (running[a, j, i] * part + _HALF) >> WEIGHT_BITS
+                    table[place + j] += upto - taken
+                    taken = upto
+                table[place + degree] += part - taken
 
 
 @answering
@@ -139,15 +158,21 @@ def _coefficients(
     beyond = (r + 1) * r * (r - 1) / 6
     start = int(below) - radius
     first, last = max(start, 0), min(start + 2 * radius, nodes - 1)
-    for j in range(first, last + 1):
-        c = j - start
-        out[j - first] = (
-            before * values[q, c]
-            + here * values[q + 1, c]
-            + after * values[q + 2, c]
-            + beyond * values[q + 3, c]
-        )
-    return first, last - first + 1
+    size = last - first + 1
+    if size <= 0:
+        return 0, 0
+    near = values[q : q + 4, first - start : first - start + size]
+    for c in range(size):
+        out[c] = before * near[0, c] + here * near[1, c] + after * near[2, c] + beyond * near[3, c]
+    return first, size
+
+
+@answering
+def _dot(a: Floats, b: Floats) -> float:
+    total = 0.0
+    for c in range(a.size):
+        total += a[c] * b[c]
+    return total
 
 
 @answering
@@ -204,10 +229,9 @@ def respond(
             while level >= 0:
                 if level == last:
                     begin = place[level] + starts[level]
-                    inner = 0.0
-                    for c in range(sizes[level]):
-                        inner += coefficients[level, c] * table[begin + c]
-                    total += product[level] * inner
+                    total += product[level] * _dot(
+                        coefficients[level, : sizes[level]], table[begin : begin + sizes[level]]
+                    )
                     level -= 1
                 elif turn[level] < sizes[level]:
                     c = turn[level]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpkde.arrays import as_rows
 from dpkde.errors import SchemaError
-from dpkde.tables.source import CHUNK_ROWS, Piece, Source, choose_columns, no_rows
+from dpkde.tables.source import Piece, Source, choose_columns, chunk_rows, no_rows
 
 
 def open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
@@ -32,7 +32,8 @@ def open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
         # Without these two settings a single large row group is held in memory whole.
         file = _guarded(path, lambda: pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16))
         with file:
-            batches = file.iter_batches(batch_size=CHUNK_ROWS, columns=list(wanted))
+            size = chunk_rows(len(wanted))
+            batches = file.iter_batches(batch_size=size, columns=list(wanted))
             while True:
                 batch = _guarded(path, lambda: next(batches, None))
                 if batch is None:
@@ -73,15 +74,17 @@ def open_npy(path: Path, columns: Sequence[str] | None) -> Source:
 
     def read() -> Iterator[Piece]:
         # Rows are copied out of the map piece by piece, so that it does not stay in memory.
-        for start in range(0, len(rows), CHUNK_ROWS):
-            yield Piece(partial(_copy_rows, path, start), min(CHUNK_ROWS, len(rows) - start))
+        step = chunk_rows(rows.shape[1])
+        for start in range(0, len(rows), step):
+            stop = min(start + step, len(rows))
+            yield Piece(partial(_copy_rows, path, start, stop), stop - start)
 
     return Source(read, int(rows.shape[1]), names, size=len(rows))
 
 
-def _copy_rows(path: Path, start: int) -> NDArray[Any]:
+def _copy_rows(path: Path, start: int, stop: int) -> NDArray[Any]:
     rows = as_rows(np.load(path, mmap_mode="r", allow_pickle=False), None, path.name)
-    return np.array(rows[start : start + CHUNK_ROWS])
+    return np.array(rows[start:stop])
 
 
 def _arrow(module: str) -> Any:

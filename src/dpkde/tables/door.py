@@ -34,7 +34,7 @@ from dpkde.arrays import as_rows
 from dpkde.errors import SchemaError
 from dpkde.tables.columnar import open_npy, open_parquet
 from dpkde.tables.frames import open_frame
-from dpkde.tables.source import CHUNK_ROWS, Piece, Source, no_rows
+from dpkde.tables.source import Piece, Source, chunk_rows, no_rows
 from dpkde.tables.text import open_text
 
 PointsLike = Any
@@ -86,8 +86,9 @@ def open_points(
 
 
 def _slices(rows: NDArray[Any]) -> Iterator[Piece]:
-    for start in range(0, len(rows), CHUNK_ROWS):
-        part = rows[start : start + CHUNK_ROWS]
+    step = chunk_rows(rows.shape[1] if rows.ndim > 1 else 1)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
         yield Piece(partial(np.asanyarray, part), len(part))
 
 

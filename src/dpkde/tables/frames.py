@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
-from dpkde.tables.source import CHUNK_ROWS, Piece, Source, choose_columns
+from dpkde.tables.source import Piece, Source, choose_columns, chunk_rows
 
 _LIBRARIES = ("cudf", "modin", "pandas", "polars", "pyarrow")
 _NUMBERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
@@ -63,9 +63,10 @@ def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
             raise SchemaError(f"column {name!r} of the frame is of type {kind}, not a number")
 
     def read() -> Iterator[Piece]:
-        for start in range(0, len(frame), CHUNK_ROWS):
-            size = min(CHUNK_ROWS, len(frame) - start)
-            yield Piece(partial(_frame_rows, frame, keys, start), size)
+        step = chunk_rows(len(keys))
+        for start in range(0, len(frame), step):
+            stop = min(start + step, len(frame))
+            yield Piece(partial(_frame_rows, frame, keys, start, stop), stop - start)
 
     return Source(read, len(wanted), wanted, size=len(frame))
 
@@ -76,8 +77,8 @@ def _is_null(native: Any) -> bool:
     return "null" in [str(kind).lower() for kind in kinds]
 
 
-def _frame_rows(frame: Any, keys: Sequence[Any], start: int) -> NDArray[Any]:
-    part = frame[start : start + CHUNK_ROWS]
+def _frame_rows(frame: Any, keys: Sequence[Any], start: int, stop: int) -> NDArray[Any]:
+    part = frame[start:stop]
     return np.column_stack([_numbers(part.get_column(key)) for key in keys])
 
 

@@ -10,8 +10,13 @@ from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
 
-CHUNK_ROWS = 1024
-"""Rows of a piece, where a source can choose."""
+_CHUNK_ROWS = 1024
+_CHUNK_VALUES = 1 << 16
+
+
+def chunk_rows(columns: int) -> int:
+    """Return how many rows a piece has, where a source can choose: more where rows are short."""
+    return max(_CHUNK_ROWS, _CHUNK_VALUES // max(columns, 1))
 
 
 @dataclass(frozen=True)
