@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 import dpkde
 
 BOUNDS = [(0.0, 10.0), (0.0, 6.0)]
-KERNEL = dpkde.Gaussian(bandwidth=0.4)
-EPSILONS = ("0.05", "0.2", "1")
+KERNEL = dpkde.Gaussian(bandwidth=0.25)
+EPSILONS = ("0.01", "0.05", "0.5")
 
 
 def city(people: int, seed: int = 2023) -> NDArray[np.float64]:
@@ -52,7 +52,7 @@ def main(folder: str = "demo", people: int = 100_000) -> None:
     points, queries = city(people), grid()
     truth = dpkde.nonprivate.kde(points, queries, KERNEL)
     panels = [("truth (not published)", truth)]
-    print(f"{people:,} private points, Gaussian kernel, bandwidth 0.4, bounds {BOUNDS}\n")
+    print(f"{people:,} private points, Gaussian kernel, bandwidth 0.25, bounds {BOUNDS}\n")
     for epsilon in EPSILONS:
         path = target / f"city-epsilon-{epsilon}.dpkde"
         start = time.perf_counter()
@@ -66,7 +66,7 @@ def main(folder: str = "demo", people: int = 100_000) -> None:
         noise = release.standard_error(queries).mean()
         print(
             f"epsilon {epsilon:>4}: {path} ({path.stat().st_size / 1024:.0f} KiB, {took:.1f} s), "
-            f"mean error {error:.4f}, standard error of the noise {noise:.4f}"
+            f"mean error {error:.2g}, standard error of the noise {noise:.2g}"
         )
         panels.append((f"ε = {epsilon}", estimate))
     print(f"\n{release!r}\n\n{release.privacy}\n")

@@ -38,6 +38,12 @@ PLANS = [
     _plan(4, bounds=dpkde.Sphere(), dim=4),
     _plan(5, bounds=None, dim=5),
     _plan(6, bounds=dpkde.Sets(6)),
+    _plan(2, family=dpkde.Spline(3, 0.7)),
+    _plan(3, bounds=[(-2, 2), (-1, 1), (-0.1, 0.1)], family=dpkde.Spline((5, 2, 1), (1.0, 0.8, 9))),
+    _plan(3, kernel=dpkde.Gaussian(matrix), family=dpkde.Spline(2, 1.5)),
+    _plan(4, bounds=dpkde.Sphere(), dim=4, family=dpkde.Spline(1, 1.0)),
+    _plan(2, family=dpkde.FastGauss(4)),
+    _plan(3, bounds=dpkde.Ball((0, 0, 0), 1.5), family=dpkde.FastGauss(2, repetitions=2)),
 ]
 values = st.one_of(
     st.floats(-5, 5, width=32),

@@ -33,6 +33,10 @@ def make(**changes: Any) -> dpkde.Release:
 CASES: dict[str, dict[str, Any]] = {
     "pairs": {},
     "phase": {"family": dpkde.Fourier(4, form="phase")},
+    "spline": {"family": dpkde.Spline(3, 0.7)},
+    "lines": {"family": dpkde.Spline((2, 1), (1.0, 99.0), 0.1)},
+    "fastgauss": {"family": dpkde.FastGauss(3, repetitions=2, bound="product")},
+    "auto": {"family": "auto"},
     "per axis": {"kernel": dpkde.Gaussian([0.1, 3.0])},
     "matrix": {"kernel": dpkde.Gaussian([[2.0, 0.5], [0.5, 1.0]])},
     "from std": {"kernel": dpkde.Gaussian.from_std(0.3)},
@@ -77,14 +81,23 @@ def test_a_plan_comes_back_the_same(case: str, tmp_path: Path) -> None:
     assert dpkde.sketch(POINTS, back) == dpkde.sketch(POINTS, plan)
 
 
-def test_golden_release_of_version_1_keeps_loading() -> None:
-    """Written by dpkde 0.1.0; its answers are in the JSON file beside it."""
-    release = dpkde.load(GOLDEN / "fourier-v1.dpkde")
-    told = json.loads((GOLDEN / "fourier-v1.json").read_text())
+@pytest.mark.parametrize(
+    ("family", "agreement"), [("fourier", 1e-12), ("spline", 1e-4), ("fastgauss", 1e-10)]
+)
+def test_golden_release_of_version_1_keeps_loading(family: str, agreement: float) -> None:
+    """Written by dpkde 0.1.0; its answers are in the JSON file beside it.
+
+    Least squares coefficients may become better, so spline answers are compared to four digits.
+    """
+    release = dpkde.load(GOLDEN / f"{family}-v1.dpkde")
+    told = json.loads((GOLDEN / f"{family}-v1.json").read_text())
+    assert release.family.name == family
     assert release.release_id == told["release_id"]
     assert release.count == told["count"]
-    assert np.allclose(release.kernel_sum(told["queries"]), told["kernel_sum"], rtol=1e-12)
-    assert np.allclose(release.standard_error(told["queries"]), told["standard_error"], rtol=1e-9)
+    sums, errors = release.kernel_sum(told["queries"]), release.standard_error(told["queries"])
+    scale = max(told["kernel_sum"])
+    assert np.allclose(sums, told["kernel_sum"], rtol=agreement, atol=agreement * scale)
+    assert np.allclose(errors, told["standard_error"], rtol=max(agreement, 1e-9))
     assert str(release.privacy) == told["privacy"]
 
 

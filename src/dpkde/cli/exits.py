@@ -50,7 +50,9 @@ def speaks_plainly(verb: Verb) -> Verb:
             named = f"{error.filename}: " if error.filename else ""
             fail(f"{named}{(error.strerror or type(error).__name__).lower()}")
         except MemoryError:
-            fail("not enough memory for a table of this size; use fewer frequencies")
+            fail(
+                "not enough memory for a table of this size; use a larger bandwidth or fewer cells"
+            )
         except KeyboardInterrupt:
             fail("interrupted; nothing was written", INTERRUPTED)
         except Exception as error:

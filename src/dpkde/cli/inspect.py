@@ -40,7 +40,7 @@ def inspect(
         f"columns    {', '.join(held.columns) if held.columns else f'{held.dim}, not named'}",
         f"domain     {domain['kind']} {json.dumps(domain['parameters'])}",
         f"kernel     {held.kernel.name}, bandwidth {held.kernel.bandwidth!r}",
-        f"family     {held.family.name} {json.dumps(held.family.to_json())}",
+        f"family     {held.family.summary(held.plan.frame)}",
         f"table      {held.table.size} cells, {release.stat().st_size} bytes in the file",
         f"release    {held.release_id}, written by {held.generator}",
         "digest     verified",

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors
-from dpkde.families.resolution import AVERAGING, MOST_CHOSEN, unbounded
+from dpkde.families.resolution import MOST_CHOSEN, unbounded
 from dpkde.families.spline import MOST_CELLS
 from dpkde.frame import Frame
 from dpkde.kernels import Gaussian, Points
@@ -42,6 +42,9 @@ Bound = Literal["refined", "product"]
 
 MAX_ORDER = 24
 _CUTOFFS = (2.0, 2.5, 3.0, 3.5, 4.0)
+_AVERAGING = 0.25
+"""How much of the error of an expansion remains in a KDE value: more than of a spline's, since
+expansions in neighbouring cells do not meet."""
 
 
 @dataclass(frozen=True)
@@ -241,8 +244,8 @@ def quality(order: int, cutoff: float, dim: int) -> tuple[float, float]:
     """Return the relative error of a KDE value, and the mean of ‖g(y)‖² over queries.
 
     The error by a rule of evenly spread points x in a cell and y around it. What the cutoff leaves
-    out always lacks, so its mean counts whole; the rest averages out as in `resolution`. The mean
-    as if nothing were left out.
+    out always lacks, so its mean counts whole; the rest averages out. The mean as if nothing were
+    left out.
     """
     count, reach = 1 << 12, 3.5
     # Additive recurrence by powers of the root of s^(2d+1) = s + 1: even in 2d dimensions.
@@ -260,7 +263,7 @@ def quality(order: int, cutoff: float, dim: int) -> tuple[float, float]:
     lack = (found - exact).sum() / exact.sum()
     offsets = np.add.outer(np.arange(64) / 64 - 0.5, np.arange(-8.0, 9.0))
     squared = float((hermite_functions(offsets, order) ** 2).sum() / 64)
-    return min(1.0, math.hypot(AVERAGING * math.sqrt(scatter), lack)), squared**dim
+    return min(1.0, math.hypot(_AVERAGING * math.sqrt(scatter), lack)), squared**dim
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,7 @@ from dpkde.privacy.laws import DiscreteGaussian
 if TYPE_CHECKING:
     from dpkde.families.spline import Spline
 
-AVERAGING = 0.15
+AVERAGING = 0.2
 """κ: how much of the scatter remains in a KDE value, at a spacing of one bandwidth."""
 LINE_AVERAGING = 0.25
 """The same for what a line leaves on a narrow axis. What a constant leaves remains whole."""
@@ -55,6 +55,7 @@ _WORTH = ((1, 0.55, 2.0), (2, 0.35, 1.6), (3, 0.0, 1.3), (4, 0.0, 0.9), (5, 0.0,
 """For each degree the spacings at which it can be best: elsewhere another one has less of both."""
 _RIDGES = (0.03, 0.1)
 _EXACT_UP_TO = 8
+_AS_GOOD = 1.015
 
 
 def unbounded(frame: Frame) -> str | None:
@@ -205,29 +206,29 @@ def choose(family: Spline, frame: Frame, outlook: Outlook) -> Spline:
     for field in ("degree", "spacing", "ridge"):
         _per_axis(field, getattr(family, field), frame.dim)
     axes = [axis_options(kernel, half, family, k) for k, half in enumerate(half_widths(frame))]
-    best: tuple[float, list[Option]] | None = None
+    found: list[tuple[float, int, int, list[Option]]] = []
     for gaussian in sorted({law is DiscreteGaussian for _, law in outlook.options}):
         for picked in _combinations(axes, gaussian):
             cells = math.prod(o.nodes for o in picked if not o.is_tilt)
             cells *= 1 + sum(o.is_tilt for o in picked)
             parts = math.prod(o.degree + 1 for o in picked if not o.is_tilt)
             parts *= 1 + sum(o.is_tilt for o in picked)
-            if cells > MOST_CHOSEN or parts > MOST_PARTS:
-                continue
-            error = _error(picked, outlook, gaussian)
-            if best is None or error < best[0]:
-                best = (error, picked)
-    if best is None:
+            if cells <= MOST_CHOSEN and parts <= MOST_PARTS:
+                found.append((_error(picked, outlook, gaussian), parts, cells, picked))
+    if not found:
         raise ParameterError(
             "no spline table of up to 2^22 cells fits these degrees or spacings: leave them open, "
             "or use family='fourier'"
         )
+    # Predictions are not better than this: of what is as good, the quickest and smallest.
+    enough = _AS_GOOD * min(entry[0] for entry in found)
+    best = min((e for e in found if e[0] <= enough), key=lambda e: (e[1], e[2]))[3]
     return settle(
         replace(
             family,
-            degree=tuple(o.degree for o in best[1]),
-            spacing=tuple(o.spacing for o in best[1]),
-            ridge=tuple(o.ridge for o in best[1]),
+            degree=tuple(o.degree for o in best),
+            spacing=tuple(o.spacing for o in best),
+            ridge=tuple(o.ridge for o in best),
             slopes=None,
         ),
         frame,

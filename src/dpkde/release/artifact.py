@@ -164,7 +164,11 @@ class Release:
         return estimate.kde(self, queries, groups=groups, clip=clip)
 
     def kernel_sum(self, queries: ArrayLike, *, groups: int = 1) -> NDArray[np.float64]:
-        """Return the estimate of Σ k(x, y) at each query: unbiased over noise and seeds."""
+        """Return the estimate of Σ k(x, y) at each query.
+
+        Unbiased over noise and seeds for `Fourier`; `Spline` and `FastGauss` have a small bias of
+        their own, which `sampling_error` tells the size of.
+        """
         from dpkde.client import estimate
 
         return estimate.kernel_sum(self, queries, groups=groups)
@@ -180,10 +184,11 @@ class Release:
         return estimate.standard_error(self, queries)
 
     def sampling_error(self, queries: ArrayLike) -> NDArray[np.float64]:
-        """Return an estimate of the standard deviation that the family's randomness gives to `kde`.
+        """Return an estimate of what the family itself adds to the error of `kde`.
 
-        From the release alone: how much the answers of its repetitions differ, less what the noise
-        explains. With δ the noise is small and this is the larger part.
+        From the release alone. For `Fourier`, the standard deviation over seeds: how much the
+        answers of its frequencies differ, less what the noise explains; with δ the noise is small
+        and this is the larger part. For `Spline` and `FastGauss`, a typical size of their bias.
         ``hypot(standard_error, sampling_error)`` is the whole error.
         """
         from dpkde.client import estimate

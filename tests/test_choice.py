@@ -1,0 +1,149 @@
+"""Choosing a family: the comparison, what δ does, and whether predictions come true."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpkde
+from dpkde.choice import Best, rank
+from dpkde.families.base import registry
+
+KERNEL = dpkde.Gaussian(0.5)
+BOUNDS = [(-4.0, 4.0)] * 2
+
+
+def _plan(**changes: Any) -> dpkde.Plan:
+    arguments: dict[str, Any] = {
+        "kernel": KERNEL,
+        "bounds": BOUNDS,
+        "epsilon": "1/2",
+        "expected_rows": 20_000,
+    }
+    return dpkde.plan(**(arguments | changes))
+
+
+def _error(plan: dpkde.Plan) -> float:
+    assert plan.prediction is not None
+    return plan.prediction.error
+
+
+def test_the_least_predicted_error_is_chosen() -> None:
+    plan = _plan()
+    assert [c.name for c in plan.considered] == ["spline", "fastgauss", "fourier"]
+    errors = [c.prediction.error for c in plan.considered if c.prediction]
+    assert errors == sorted(errors)
+    assert len(errors) == 3
+    for candidate in plan.considered:
+        alone = _plan(family=candidate.name)
+        # The count's share is set by the family that is chosen, so errors differ a little.
+        assert candidate.prediction is not None
+        assert _error(alone) == pytest.approx(candidate.prediction.error, rel=0.1)
+        assert len(alone.considered) == 1
+
+
+def test_what_cannot_serve_says_why() -> None:
+    free = _plan(bounds=None, dim=2)
+    assert free.family.name == "fourier"
+    told = {c.name: c.obstacle for c in free.considered}
+    assert "no bounds" in str(told["spline"])
+    assert "no bounds" in str(told["fastgauss"])
+    wide = _plan(kernel=dpkde.Gaussian(1.0), bounds=[(0, 30)] * 12)
+    told = {c.name: c.obstacle for c in wide.considered}
+    assert "unit cells" in str(told["fastgauss"])
+    with pytest.raises(dpkde.ParameterError, match="no bounds"):
+        _plan(bounds=None, dim=2, family="spline")
+    with pytest.raises(dpkde.ParameterError, match=r"no family can be used here.*spline.*fourier"):
+        _plan(kernel=dpkde.Gaussian(1e-12), bounds=BOUNDS)
+
+
+def test_many_wide_axes_go_to_fourier() -> None:
+    assert _plan(kernel=dpkde.Gaussian(3.0), bounds=[(-10, 10)] * 40).family.name == "fourier"
+
+
+@pytest.mark.parametrize("bounds", [[(-4, 4)], BOUNDS, [(-1, 1)] * 5, [(-2, 2)] * 30])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_delta_never_raises_the_error(bounds: Any, adjacency: str) -> None:
+    laws = set()
+    for epsilon, rows in itertools.product(("0.05", "1", "8"), (1000, 300_000)):
+        settings = {"bounds": bounds, "epsilon": epsilon, "expected_rows": rows}
+        pure = _plan(**settings, adjacency=adjacency)
+        for delta in ("1e-9", "1e-6", "0.001"):
+            approximate = _plan(**settings, adjacency=adjacency, delta=delta)
+            assert _error(approximate) <= 1.001 * _error(pure)
+            assert approximate.prediction is not None
+            laws.add(approximate.prediction.law)
+    expected = {1: "discrete-laplace", 2: "discrete-laplace", 30: "discrete-gaussian"}
+    assert expected.get(len(bounds), "discrete-laplace") in laws
+
+
+def test_the_predicted_law_is_the_one_used() -> None:
+    points = np.random.default_rng(0).normal(size=(20_000, 2))
+    for family, delta in itertools.product(("spline", "fourier"), ("0", "1e-3")):
+        release = dpkde.publish(
+            points, kernel=KERNEL, bounds=BOUNDS, epsilon=1, delta=delta, family=family
+        )
+        law = release.law("table")
+        assert law is not None
+        assert release.plan.prediction is not None
+        assert law.name == release.plan.prediction.law
+
+
+def test_ranking_is_by_public_numbers_alone() -> None:
+    """Two tables with the same noisy count lead to the same choice, whatever is in them."""
+    frame = _plan().frame
+    from fractions import Fraction
+
+    from dpkde.families.base import Outlook
+    from dpkde.privacy.budget import Adjacency, Amount
+    from dpkde.privacy.laws import DiscreteLaplace
+
+    view = Outlook(
+        500.0, 0.05, Adjacency.ADD_REMOVE, ((Amount(epsilon=Fraction(1)), DiscreteLaplace),)
+    )
+    best = Best(tuple(registry().values()))
+    assert rank(best, frame, view) == rank(best, frame, view)
+    assert best.choose(frame, view) == rank(best, frame, view)[0].family
+
+
+def _clusters(dim: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    generator = np.random.default_rng(dim)
+    centres, widths = generator.normal(size=(6, dim)) * 1.5, generator.uniform(0.2, 0.8, 6)
+    label = generator.integers(0, 6, 30_000)
+    return centres[label] + generator.normal(size=(30_000, dim)) * widths[label, np.newaxis]
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("family", ["spline", "fastgauss", "fourier"])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", ["0.05", "1"])
+def test_predictions_come_true(family: str, dim: int, epsilon: str) -> None:
+    """The mean error of 12 releases at 300 points of the data is within 1.5 times the predicted.
+
+    Over the noise this mean varies by some 5% (the count is public here), so that a prediction
+    within 1.15 is refused less than once in 10⁹ runs, and one that is off by 2 always is. Where
+    the fast Gauss transform is of low order its bias dominates, and that depends on the data more
+    than a prediction can know: 2.5 is asked of it.
+    """
+    points = np.clip(_clusters(dim), -4, 4)
+    queries, points = points[:300], points[300:]
+    truth = dpkde.nonprivate.kde(points, queries, KERNEL)
+    errors = []
+    for _ in range(12):
+        release = dpkde.publish(
+            points,
+            kernel=KERNEL,
+            bounds=[(-4, 4)] * dim,
+            epsilon=epsilon,
+            family=family,
+            adjacency="replace",
+            typical_density=float(truth.mean()),
+        )
+        errors.append(np.abs(release.kde(queries, clip=False) - truth).mean())
+    assert release.plan.prediction is not None
+    ratio = release.plan.prediction.error / float(np.mean(errors))
+    agreement = 2.5 if family == "fastgauss" else 1.5
+    assert 1 / agreement < ratio < agreement
