@@ -53,11 +53,46 @@ def test_what_cannot_serve_says_why() -> None:
     assert "no bounds" in str(told["fastgauss"])
     wide = _plan(kernel=dpkde.Gaussian(1.0), bounds=[(0, 30)] * 12)
     told = {c.name: c.obstacle for c in wide.considered}
-    assert "unit cells" in str(told["fastgauss"])
+    assert "unit cell of the domain" in str(told["fastgauss"])
     with pytest.raises(dpkde.ParameterError, match="no bounds"):
         _plan(bounds=None, dim=2, family="spline")
     with pytest.raises(dpkde.ParameterError, match=r"no family can be used here.*spline.*fourier"):
         _plan(kernel=dpkde.Gaussian(1e-12), bounds=BOUNDS)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [[(0.0, width)] for width in (1e-300, 1e-12, 1e-5, 9e-4, 0.3, 40.0, 1e6, 1e7, 1e9, 2.0**31)]
+    + [
+        [(0.0, 1e-5), (0.0, 5.0)],
+        [(0.0, 1e-300)] * 3,
+        [(0.0, 4.0)] * 784,
+        [(0.0, 0.1)] * 4000,
+        [(0.0, 0.1 + k / 50) for k in range(60)],
+    ],
+    ids=lambda bounds: f"{len(bounds)}x{bounds[-1][1]:g}",
+)
+def test_axes_of_every_width_and_number_are_planned(bounds: Any) -> None:
+    plan = _plan(kernel=dpkde.Gaussian(1.0), bounds=bounds)
+    assert plan.pair.bounds.cells <= 1 << 22
+    made = dpkde.sketch(np.zeros((3, len(bounds))), plan)
+    assert np.isfinite(dpkde.publish(made, epsilon=1).kde(np.zeros((1, len(bounds))))).all()
+
+
+@pytest.mark.parametrize("family", ["auto", "spline", "fastgauss"])
+def test_whether_planning_succeeds_does_not_depend_on_the_rows(family: str) -> None:
+    """Else an error would tell of the noisy count, after it was paid for."""
+    for epsilon, delta in (("1e-9", 0), ("1e-6", 0), ("1e-6", "1e-6"), ("1000000", 0)):
+        for rows in (1, 10, 10**5, 10**9, 10**12, 10**18):
+            plan = _plan(
+                epsilon=epsilon,
+                delta=delta,
+                bounds=[(0, 300)] * 2,
+                kernel=dpkde.Gaussian(1.0),
+                expected_rows=rows,
+                family=family,
+            )
+            assert plan.prediction is not None
 
 
 def test_many_wide_axes_go_to_fourier() -> None:

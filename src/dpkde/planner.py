@@ -43,6 +43,8 @@ PLAN_VERSION = 1
 UNKNOWN_ROWS = 1 << 12
 """Where nothing is known of the number of records, the count's share is set as for this many: a
 large one costs large tables little, a small one would leave small tables without a usable count."""
+MOST_AXES = 1 << 20
+"""Most columns that a file may declare."""
 _SHARE_GRID = 4096
 
 
@@ -192,6 +194,8 @@ def plan_from_json(
         least, most = family.lattice_bits
         if not (least <= bits <= most and 0 <= capacity <= 62 and seed >= 0):
             raise ValueError
+        if not 1 <= dim <= MOST_AXES:
+            raise ValueError
     except FormatError:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError):
@@ -201,7 +205,7 @@ def plan_from_json(
         pair = family.restore(frame, bits, tensors)
     except FormatError:
         raise
-    except (ArithmeticError, TypeError, ValueError) as error:
+    except (ArithmeticError, MemoryError, TypeError, ValueError) as error:
         raise FormatError(f"the plan in this file is damaged: {error}") from None
     return Plan(frame, family, pair, capacity, seed, columns)
 

@@ -254,6 +254,30 @@ def test_wrong_parameters(wrong: dict[str, object]) -> None:
         Spline(**wrong)  # type: ignore[arg-type]
 
 
+def test_shares_leave_something_to_the_constant() -> None:
+    for leans in ([0.1] * 3, [1.0] * 2000, [1e-9] * 3000 + [50.0], [0.0] * 65_535, [1e6]):
+        found = narrow.shares(leans)
+        assert min(found) >= 1
+        assert sum(found) < 1 << narrow.SHARE_BITS
+    with pytest.raises(dpkde.ParameterError, match="at most 65535 axes"):
+        narrow.shares([0.1] * 65_536)
+
+
+def test_spacings_that_see_nothing_are_refused() -> None:
+    with pytest.raises(dpkde.ParameterError, match="at most 8"):
+        Spline(3, 9.0).draw(_frame(50.0), 22, 0)
+    for spacing in (5.0, 8.0):
+        sums = axis_fit(GAUSSIAN, 3, spacing, 0.0).response().values.sum(axis=1)
+        assert np.allclose(sums.mean() * spacing, math.sqrt(math.pi), rtol=2e-3)
+
+
+def test_too_many_cells_say_so_when_planned() -> None:
+    with pytest.raises(dpkde.ParameterError, match="this spline table would have"):
+        dpkde.plan(kernel=GAUSSIAN, bounds=[(0, 10)] * 14, epsilon=1, family=Spline(3, 2.0), seed=0)
+    with pytest.raises(dpkde.ParameterError, match="more than 1e300 cells"):
+        Spline(5, 0.5).draw(_frame(*[2.0] * 500), 22, 0)
+
+
 def test_parameters_must_fit_the_axes() -> None:
     with pytest.raises(dpkde.ParameterError, match="3 entries for 2 axes"):
         Spline((1, 2, 3), 1.0).draw(_frame(2.0, 2.0), 22, 0)

@@ -56,6 +56,46 @@ def _files(folder: Path) -> list[tuple[bytes, Callable[[Path], object]]]:
     return kinds
 
 
+@pytest.mark.parametrize("kind", ["sphere", "sets"])
+@pytest.mark.parametrize("dim", [60_000, 10**6, 10**8, 10**12, 2**62])
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("spline", {"degree": 3, "spacing": 0.5, "ridge": 0.0, "slopes": [0]}),
+        ("spline", {"degree": [2] * 60_000, "spacing": [0.1] * 60_000, "ridge": [0] * 60_000}),
+        ("fastgauss", {"order": 24}),
+        ("fastgauss", {"order": 1}),
+    ],
+)
+def test_many_axes_in_a_small_file(
+    kind: str, dim: int, name: str, parameters: dict[str, Any]
+) -> None:
+    """Refused at once: not after building what nobody asked for."""
+    from dpkde.planner import plan_from_json
+
+    full = parameters | ({"slopes": [0] * 60_000} if "slopes" not in parameters else {})
+    document = {
+        "kernel": {"name": "gaussian", "version": 1, "parameters": {"bandwidth": 0.1}},
+        "domain": {
+            "kind": kind,
+            "dim": dim,
+            "parameters": {"universe": dim} if kind == "sets" else {},
+        },
+        "family": {
+            "name": name,
+            "version": 1,
+            "parameters": full if name == "spline" else parameters,
+        },
+        "lattice": {"bits": 22, "capacity_bits": 40},
+        "seed": "0",
+        "columns": None,
+    }
+    start = time.perf_counter()
+    with pytest.raises(dpkde.FormatError):
+        plan_from_json(document, {})
+    assert time.perf_counter() - start < 10
+
+
 STRANGE: list[Any] = [
     *(None, True, False, 0, -1, 1, 2, 3, 10**9, 2**63, 10**400, -(10**400), 0.5, 1e308, -1e-310),
     *("", "x", "1/1", "0/1", "1/0", "-1/2", "9" * 300, "NaN", "inf", "gaussian", "fourier", "box"),

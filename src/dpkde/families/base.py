@@ -83,9 +83,11 @@ class Outlook:
         Sums of 2^capacity records of size 2^bits stay below 2⁶², and so does the noise.
         """
         least, most = family.lattice_bits
+        family.bounds(frame, least)  # a table that is too large says so itself
         for bits in range(min(most, 62 - self.capacity_bits), least - 1, -1):
+            bounds = family.bounds(frame, bits)
             try:
-                self.cell_noise(family.bounds(frame, bits))
+                self.cell_noise(bounds)
             except ParameterError:
                 continue  # the noise would not fit: a coarser lattice
             return bits
@@ -101,7 +103,7 @@ class Outlook:
 
     def unit_noise(self, gaussian: bool, signed: bool) -> float:
         """Return the noise on a cell where L1 and L2 bound are 1: Gaussian, or else Laplace."""
-        unit = 1 << 22
+        unit = 1 << 16
         bounds = Bounds(1, unit, unit**2, unit, nonnegative=not signed).under(self.adjacency)
         laws = [
             price(amount, law, bounds)
@@ -278,6 +280,15 @@ class Pair(ABC):
     @abstractmethod
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return ‖g(y)‖₂ / 2^bits: the noise at a query is this times the noise of a cell."""
+
+
+def about(count: int) -> str:
+    """Return a large whole number in short; there is no largest one.
+
+    >>> about(123_456), about(10**400)
+    ('1.23e+05', 'more than 1e300')
+    """
+    return f"{count:.3g}" if count < 10**300 else "more than 1e300"
 
 
 def no_repetitions(name: str, groups: int) -> None:

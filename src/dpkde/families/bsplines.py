@@ -36,6 +36,7 @@ _TAIL = 1e-7
 _LEFT_OUT = 0.005
 """Coefficients below this part of the fit's own relative error are left out too."""
 _COARSE = 4
+_ENDLESS = 4096
 _LINE_WIDTH = (-0.5, 0.0, 0.5)
 
 LARGEST_SQUARES = (
@@ -191,6 +192,8 @@ class AxisFit:
         ``gain`` is the root mean square of ‖c(v)‖₂ over queries v on the axis, the real nodes only.
         """
         positions, total, scatter, bend = self._study
+        if intervals > _ENDLESS:  # the edges do not count
+            return Quality(float(np.sqrt(total[-1])), scatter, bend, self._lines)
         nodes = np.arange(intervals + self.degree) - (self.degree - 1) / 2
         upper = np.interp(intervals - nodes, positions, total)
         lower = np.interp(-nodes, positions, total, left=0.0)

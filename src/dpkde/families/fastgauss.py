@@ -21,6 +21,7 @@ release holds ρ^d cells for each unit cell of the domain.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -126,18 +127,23 @@ class FastGauss(Family):
         assert halves is not None
         return [max(1, math.ceil(2 * half - 1e-9)) for half in halves.tolist()]
 
+    def _log_units(self, frame: Frame) -> float:
+        """Return the logarithm of the table's size at order 1: it may be beyond all bounds."""
+        return sum(math.log(size) for size in self.sizes(frame)) + math.log(self.repetitions)
+
     def bounds(self, frame: Frame, bits: int) -> Bounds:
         """See ``fastgauss.proof.md``; ParameterError with what would fit, if the table does not."""
         order, _ = self._settled()
-        units = math.prod(self.sizes(frame)) * self.repetitions
-        cells = units * order**frame.dim
-        if cells > MOST_CELLS:
-            fits = [r for r in range(1, order) if units * r**frame.dim <= MOST_CELLS]
+        units, most = self._log_units(frame), math.log(MOST_CELLS) + 1e-9
+        size = units + frame.dim * math.log(order)
+        if size > most:
+            fits = [r for r in range(1, order) if units + frame.dim * math.log(r) <= most]
             advice = f"order up to {max(fits)} fits" if fits else "use family='spline' or 'fourier'"
             raise ParameterError(
-                f"this fast Gauss table would have {cells:.3g} cells, and at most 2^26 are made: "
-                f"{advice}"
+                f"this fast Gauss table would have 10^{size / math.log(10):.1f} cells, and at most "
+                f"2^26 are made: {advice}"
             )
+        cells = math.prod(self.sizes(frame)) * self.repetitions * order**frame.dim
         full = 1 << bits
         if self.bound == "product":
             l1, l2_squared = order**frame.dim * full, order**frame.dim * full**2
@@ -157,18 +163,20 @@ class FastGauss(Family):
         """Return the family with the order and cutoff of least predicted error."""
         if self.order is not None:
             return replace(self, cutoff=self._settled()[1])
-        units = math.prod(self.sizes(frame)) * self.repetitions
+        units = self._log_units(frame)
         found: list[tuple[float, FastGauss]] = []
         for order in range(1, MAX_ORDER + 1):
-            if units * order**frame.dim > MOST_CHOSEN:
+            if units + frame.dim * math.log(order) > math.log(MOST_CHOSEN) + 1e-9:
                 break
             for cutoff in _CUTOFFS if self.cutoff is None else (self.cutoff,):
                 family = replace(self, order=order, cutoff=cutoff)
-                found.append((family.predict(frame, outlook).error, family))
+                with suppress(ParameterError):  # noise that does not fit 64 bits
+                    found.append((family.predict(frame, outlook).error, family))
         if not found:
             raise ParameterError(
-                f"a fast Gauss table has at least one cell for each of the {units:.3g} unit cells "
-                "of the domain, and at most 2^22 are chosen: use family='spline' or 'fourier'"
+                "a fast Gauss table has at least one cell for each unit cell of the domain, and "
+                f"here these are 10^{units / math.log(10):.1f}; at most 2^22 "
+                "are chosen, with noise that fits 64 bits: use family='spline' or 'fourier'"
             )
         return min(found, key=lambda entry: entry[0])[1]
 
@@ -182,7 +190,7 @@ class FastGauss(Family):
             bits=bits,
             gain=math.sqrt(squared_norm / self.repetitions),
             approximation=outlook.typical_density * error,
-            nanoseconds=20 + 5 * frame.dim + 2 * float(order) ** frame.dim,
+            nanoseconds=20 + 5 * frame.dim + 2 * order**frame.dim,
         )
 
     def draw(self, frame: Frame, bits: int, seed: int) -> FastGaussPair:
@@ -247,7 +255,7 @@ def quality(order: int, cutoff: float, dim: int) -> tuple[float, float]:
     out always lacks, so its mean counts whole; the rest averages out. The mean as if nothing were
     left out.
     """
-    count, reach = 1 << 12, 3.5
+    count, reach = max(64, (1 << 15) // max(8, dim)), 3.5
     # Additive recurrence by powers of the root of s^(2d+1) = s + 1: even in 2d dimensions.
     root = 1.5
     for _ in range(64):
@@ -263,7 +271,9 @@ def quality(order: int, cutoff: float, dim: int) -> tuple[float, float]:
     lack = (found - exact).sum() / exact.sum()
     offsets = np.add.outer(np.arange(64) / 64 - 0.5, np.arange(-8.0, 9.0))
     squared = float((hermite_functions(offsets, order) ** 2).sum() / 64)
-    return min(1.0, math.hypot(_AVERAGING * math.sqrt(scatter), lack)), squared**dim
+    return min(1.0, math.hypot(_AVERAGING * math.sqrt(scatter), lack)), math.exp(
+        min(dim * math.log(squared), 600.0)
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.errors import ParameterError
 from dpkde.kernels import ProductKernel
 
 Floats = NDArray[np.float64]
@@ -93,5 +94,14 @@ class _Squared:
 def shares(leans: list[float]) -> list[int]:
     """Return whole weights of the slopes out of 2^SHARE_BITS; the constant takes the rest."""
     whole = 1 << SHARE_BITS
+    if len(leans) >= whole:
+        raise ParameterError(f"at most {whole - 1} axes can be tilted: use degree 0 for the others")
     total = 1 + sum(leans)
-    return [max(1, round(whole * lean / total)) for lean in leans]
+    found = [max(1, int(whole * lean / total)) for lean in leans]
+    excess = sum(found) - (whole - 1)
+    for k in sorted(range(len(found)), key=found.__getitem__, reverse=True):
+        # The least weights were raised to 1: the largest pay, so that the constant keeps one.
+        paid = max(0, min(found[k] - 1, excess))
+        found[k] -= paid
+        excess -= paid
+    return found

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,11 +51,16 @@ MOST_PARTS = 1 << 12
 """Most cells that a record is spread over, where they are chosen: some 10 µs."""
 WIDEST = 2.0**31
 """Most bandwidths that an axis may be wide."""
+WIDEST_SPACING = 8.0
+"""Most bandwidths between the nodes of a splined axis."""
+_LEAST_TRIED = 0.02
 _SPACINGS = tuple(round(1.6 * 1.04**-i, 4) for i in range(60))
 _WORTH = ((1, 0.55, 2.0), (2, 0.35, 1.6), (3, 0.0, 1.3), (4, 0.0, 0.9), (5, 0.0, 0.8))
 """For each degree the spacings at which it can be best: elsewhere another one has less of both."""
 _RIDGES = (0.03, 0.1)
 _EXACT_UP_TO = 8
+_TILTED_UP_TO = 10.0
+_FEW = 16
 _AS_GOOD = 1.015
 
 
@@ -70,11 +76,17 @@ def unbounded(frame: Frame) -> str | None:
 
 def settle(family: Spline, frame: Frame) -> Spline:
     """Return a family with one entry an axis; slopes are chosen where they are open."""
-    halves = half_widths(frame)
     degrees = _per_axis("degree", family.degree, frame.dim)
     spacings = tuple(float(v) for v in _per_axis("spacing", family.spacing, frame.dim))
     ridge = 0.0 if family.ridge is None else family.ridge
     ridges = tuple(float(v) for v in _per_axis("ridge", ridge, frame.dim))
+    halves = half_widths(frame)
+    for p, h, half in zip(degrees, spacings, halves, strict=True):
+        if h > WIDEST_SPACING and p > 0 and not is_line(p, count_intervals(half, h)):
+            raise ParameterError(
+                f"a spacing of {h:g} bandwidths sees nothing of the kernel: use at most "
+                f"{WIDEST_SPACING:g}, or degree 0 for a constant"
+            )
     lines = [
         is_line(p, count_intervals(half, h))
         for p, h, half in zip(degrees, spacings, halves, strict=True)
@@ -148,53 +160,65 @@ class Option:
     """Squared and relative."""
     nodes: int
     lean: float = 0.0
-
-    @property
-    def is_tilt(self) -> bool:
-        """Whether the axis joins the group of tilted ones."""
-        return self.lean > 0
+    is_tilt: bool = False
+    """Whether the axis joins the group of tilted ones."""
 
 
-def axis_options(kernel: ProductKernel, half: float, family: Spline, axis: int) -> list[Option]:
-    """Return what is worth trying on an axis, within what the caller fixed."""
-    degree = family.degree[axis] if isinstance(family.degree, tuple) else family.degree
-    spacing = family.spacing[axis] if isinstance(family.spacing, tuple) else family.spacing
-    ridge = family.ridge[axis] if isinstance(family.ridge, tuple) else family.ridge
+@dataclass(frozen=True)
+class Wish:
+    """What is known of an axis: its half width, and what the caller fixed."""
+
+    half: float
+    degree: int | None
+    spacing: float | None
+    ridge: float | None
+
+
+@lru_cache(maxsize=4096)
+def axis_options(kernel: ProductKernel, wish: Wish, stride: int) -> tuple[Option, ...]:
+    """Return what is worth trying on an axis; of spacings every `stride`-th."""
+    half, degree, spacing, ridge = wish.half, wish.degree, wish.spacing, wish.ridge
     found = []
     if degree in (None, 0) and spacing is None:
         line = narrow.study(kernel, half)
         found.append(Option(0, 1.0, 0.0, line.flat, line.flat_loss, 1))
-    if degree in (None, 1) and 1e-6 < half < 10 and (spacing is None or spacing >= 2 * half):
+    if degree in (None, 1) and half < _TILTED_UP_TO and (spacing is None or spacing >= 2 * half):
         line = narrow.study(kernel, half)
         loss = LINE_AVERAGING**2 * line.line_loss
-        found.append(Option(1, max(2 * half, 1e-3), 0.0, line.flat, loss, 2, lean=line.lean))
-    for p, h in _meshes(half, degree, spacing):
+        whole = max(2 * half, 1e-3) if spacing is None else spacing
+        found.append(Option(1, whole, 0.0, line.flat, loss, 2, lean=line.lean, is_tilt=True))
+    for p, h in _meshes(half, degree, spacing, stride):
         intervals = count_intervals(half, h)
-        if is_line(p, intervals) or p == 0:
+        if is_line(p, intervals) or h > WIDEST_SPACING or intervals + p > MOST_CHOSEN:
             continue
-        wide = 2 <= p <= 3 and h >= 0.8
-        for strength in (ridge,) if ridge is not None else (0.0, *(_RIDGES if wide else ())):
-            fit = axis_fit(kernel, p, h, float(strength)).quality(intervals)
-            found.append(
-                Option(p, h, float(strength), fit.gain, squared_error(fit, h), intervals + p)
-            )
-    return found
+        ridges = (0.0, *_RIDGES) if 2 <= p <= 3 and h >= 0.8 else (0.0,)
+        for strength in ridges if ridge is None else (ridge,):
+            fit = axis_fit(kernel, p, h, strength).quality(intervals)
+            found.append(Option(p, h, strength, fit.gain, squared_error(fit, h), intervals + p))
+    return tuple(found)
 
 
-def _meshes(half: float, degree: int | None, spacing: float | None) -> Iterator[tuple[int, float]]:
-    """Yield degrees and spacings: few intervals fill the axis exactly, many may reach beyond."""
+def _meshes(
+    half: float, degree: int | None, spacing: float | None, stride: int
+) -> Iterator[tuple[int, float]]:
+    """Yield degrees and spacings: few intervals fill the axis exactly, many may reach beyond.
+
+    With a stride all reach beyond, so that fits are shared between axes of different widths.
+    """
     for p, low, high in _WORTH:
         if degree not in (None, p):
             continue
         if spacing is not None:
-            yield p, float(spacing)
+            yield p, spacing
             continue
         low, high = (low, high) if degree is None else (0.0, 2.0)
         seen = set()
-        for h in _SPACINGS:
+        for h in _SPACINGS[::stride]:
             intervals = count_intervals(half, h)
-            exact = 2 * half / intervals if intervals <= _EXACT_UP_TO else h
-            if low <= exact <= high and exact not in seen:
+            fills = intervals <= _EXACT_UP_TO and stride == 1
+            exact = 2 * half / intervals if fills else h
+            exact = exact if degree is None else max(exact, _LEAST_TRIED)
+            if low <= exact <= high and exact >= _LEAST_TRIED and exact not in seen:
                 seen.add(exact)
                 yield p, exact
 
@@ -203,12 +227,29 @@ def choose(family: Spline, frame: Frame, outlook: Outlook) -> Spline:
     """Return the family with the options of least predicted error that fit."""
     kernel = frame.kernel
     assert isinstance(kernel, ProductKernel)
-    for field in ("degree", "spacing", "ridge"):
-        _per_axis(field, getattr(family, field), frame.dim)
-    axes = [axis_options(kernel, half, family, k) for k, half in enumerate(half_widths(frame))]
+    wishes = [
+        Wish(half, p, None if h is None else float(h), None if r is None else float(r))
+        for half, p, h, r in zip(
+            half_widths(frame),
+            _per_axis("degree", family.degree, frame.dim),
+            _per_axis("spacing", family.spacing, frame.dim),
+            _per_axis("ridge", family.ridge, frame.dim),
+            strict=True,
+        )
+    ]
+    kinds = list(dict.fromkeys(wishes))  # axes that are alike get the same
+    stride = 1 if len(kinds) <= _FEW else 4
+    options = [axis_options(kernel, wish, stride) for wish in kinds]
+    if not all(options):
+        raise ParameterError(
+            f"column {wishes.index(kinds[options.index(())])} has no spline of this degree or "
+            "spacing with up to 2^22 nodes: leave them open"
+        )
+    order = [kinds.index(wish) for wish in wishes]
     found: list[tuple[float, int, int, list[Option]]] = []
     for gaussian in sorted({law is DiscreteGaussian for _, law in outlook.options}):
-        for picked in _combinations(axes, gaussian):
+        for row in _combinations(options, [order.count(k) for k in range(len(kinds))], gaussian):
+            picked = [row[k] for k in order]
             cells = math.prod(o.nodes for o in picked if not o.is_tilt)
             cells *= 1 + sum(o.is_tilt for o in picked)
             parts = math.prod(o.degree + 1 for o in picked if not o.is_tilt)
@@ -235,27 +276,29 @@ def choose(family: Spline, frame: Frame, outlook: Outlook) -> Spline:
     )
 
 
-def _combinations(axes: list[list[Option]], gaussian: bool) -> Iterator[list[Option]]:
-    """Yield one option an axis, for every pair of prices, each combination once."""
+def _combinations(
+    kinds: list[tuple[Option, ...]], axes: list[int], gaussian: bool
+) -> Iterator[list[Option]]:
+    """Yield one option for each kind of axis, for every pair of prices, each combination once."""
     prices = np.geomspace(1e-2, 1e8, 61)[:, np.newaxis]
-    columns = [_Columns.of(options, gaussian) for options in axes]
+    columns = [_Columns.of(options, gaussian) for options in kinds]
     seen: set[tuple[int, ...]] = set()
     for cell_price in (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6):
         total = np.zeros((len(prices), 1))
         for _ in range(3):
             # What a tilted axis costs depends on the others that tilt: a fixed point.
             leans, picks = np.zeros((len(prices), 1)), []
-            for column in columns:
+            for column, count in zip(columns, axes, strict=True):
                 joint = 1.5 * np.log1p(column.lean / (1 + np.maximum(total - column.lean, 0.0)))
                 cost = column.cost + joint + prices * column.error + cell_price * column.size
                 pick = cost.argmin(axis=1)
                 picks.append(pick)
-                leans[:, 0] += column.lean[0, pick]
+                leans[:, 0] += count * column.lean[0, pick]
             total = leans
         for row in zip(*(pick.tolist() for pick in picks), strict=True):
             if row not in seen:
                 seen.add(row)
-                yield [options[i] for options, i in zip(axes, row, strict=True)]
+                yield [options[i] for options, i in zip(kinds, row, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -268,7 +311,7 @@ class _Columns:
     lean: NDArray[np.float64]
 
     @classmethod
-    def of(cls, options: list[Option], gaussian: bool) -> _Columns:
+    def of(cls, options: tuple[Option, ...], gaussian: bool) -> _Columns:
         def row(values: list[float]) -> NDArray[np.float64]:
             return np.array(values, dtype=np.float64)[np.newaxis]
 
@@ -298,10 +341,11 @@ def _error(picked: list[Option], outlook: Outlook, gaussian: bool) -> float:
 
 def fitting(family: Spline, frame: Frame, most: int) -> str:
     """Return what would fit in place of a table that does not."""
-    for factor in np.geomspace(1.05, 1e6, 400).tolist():
-        assert isinstance(family.spacing, tuple)
+    assert isinstance(family.spacing, tuple)
+    largest = WIDEST_SPACING / max(family.spacing)
+    for factor in np.geomspace(1.05, max(largest, 1.05), 40).tolist() if frame.dim <= 64 else ():
         wider = replace(family, spacing=tuple(h * factor for h in family.spacing), slopes=None)
-        if Grid.of(settle(wider, frame), frame).cells <= most:
+        if largest > factor and Grid.of(settle(wider, frame), frame).cells <= most:
             return (
                 f"a spacing {factor:.2g} times as large would fit, or leave degree and spacing open"
             )

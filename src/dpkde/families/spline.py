@@ -26,7 +26,16 @@ from numpy.typing import NDArray
 from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families import narrow, resolution
-from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, no_repetitions
+from dpkde.families.base import (
+    Family,
+    Outlook,
+    Pair,
+    Prediction,
+    Table,
+    Tensors,
+    about,
+    no_repetitions,
+)
 from dpkde.families.bsplines import MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.grid import Grid
 from dpkde.frame import Frame
@@ -120,8 +129,8 @@ class Spline(Family):
         if grid.cells > MOST_CELLS:
             fitting = resolution.fitting(settled, frame, MOST_CELLS)
             raise ParameterError(
-                f"this spline table would have {grid.cells:.3g} cells, and at most 2^26 are made: "
-                f"{fitting}"
+                f"this spline table would have {about(grid.cells)} cells, and at most 2^26 are "
+                f"made: {fitting}"
             )
         return grid
 
@@ -156,8 +165,10 @@ class Spline(Family):
         """Rebuild the pair from its parameters: the file holds no tensors of it."""
         if tensors:
             raise FormatError("this file holds tensors that the spline family does not have")
-        if self.slopes is None or self.ridge is None:
-            raise FormatError("the spline family of this file lacks its slopes or ridges")
+        # One entry an axis, so that a small file cannot ask for many axes.
+        for given in (self.degree, self.spacing, self.ridge, self.slopes):
+            if not isinstance(given, tuple) or len(given) != frame.dim:
+                raise FormatError("the spline family of this file lacks entries for some axes")
         return self.draw(frame, bits, 0)
 
     def to_json(self) -> dict[str, Any]:

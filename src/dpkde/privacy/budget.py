@@ -276,13 +276,18 @@ def cheapest(
     cell's noise and a query's: the smallest variance gives the smallest error everywhere.
     """
     priced = []
+    refused: ParameterError | None = None
     for amount, law in options:
+        try:
+            bought = price(amount, law, bounds)
+        except ParameterError as error:  # this law's scale does not fit 64 bits; another may
+            refused = error
+            continue
         # With so many cells or so large an ε that the max-norm sampler would rarely accept,
         # Laplace is used; the rule is made of public numbers.
-        bought = price(amount, law, bounds)
         if isinstance(bought, MaxNorm) and bought.scale * 16 < bounds.cells:
             continue
         priced.append((bought.variance, amount, law, bought))
     if not priced:
-        raise BudgetError("no noise law fits this budget")
+        raise refused or BudgetError("no noise law fits this budget")
     return min(priced, key=lambda entry: entry[0])[1:]
