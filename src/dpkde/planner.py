@@ -29,6 +29,7 @@ from dpkde.families.base import (
     Prediction,
     Tensors,
     family_from_json,
+    is_real,
     registry,
 )
 from dpkde.frame import Frame
@@ -43,6 +44,7 @@ PLAN_VERSION = 1
 UNKNOWN_ROWS = 1 << 12
 """Where nothing is known of the number of records, the count's share is set as for this many: a
 large one costs large tables little, a small one would leave small tables without a usable count."""
+LEAST_DENSITY = 1e-6
 MOST_AXES = 1 << 20
 """Most columns that a file may declare."""
 _SHARE_GRID = 4096
@@ -226,9 +228,10 @@ def as_family(family: str | Family) -> Chooser:
 
 def check_density(value: float) -> float:
     """Check a guess of a typical KDE value."""
-    if not isinstance(value, (int, float)) or not 0 < value <= 1:
+    if not is_real(value) or not LEAST_DENSITY <= value <= 1:
         raise ParameterError(
-            f"typical_density is a guess of a typical KDE value, in (0, 1], got {value!r}"
+            f"typical_density is a guess of a typical KDE value, from {LEAST_DENSITY:g} to 1, got "
+            f"{value!r}"
         )
     return float(value)
 
@@ -245,7 +248,7 @@ def check_rows(value: int | None) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value < 2**62:
-        raise ParameterError(f"expected_rows is a public guess of n, at least 1, got {value!r}")
+        raise ParameterError(f"expected_rows is a public guess of n, from 1 to 2^62, got {value!r}")
     return int(value)
 
 
@@ -377,8 +380,8 @@ def plan(
     chosen = as_family(family)
     if chosen.needs_outlook and rows is None:
         raise ParameterError(
-            "expected_rows is needed to choose the family's parameters: a public guess of the "
-            "number of records"
+            "expected_rows (--expected-rows) is needed to choose the family's parameters: a public "
+            "guess of the number of records"
         )
     budget = Budget(guarantee)
     view = outlook(budget, rows, density, sampler, check_capacity(capacity_bits))

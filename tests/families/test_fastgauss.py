@@ -172,7 +172,7 @@ def test_predicted_length_of_g() -> None:
     pair = _pair(FastGauss(6, cutoff=5.0), 12.0, 12.0)
     y = np.random.default_rng(4).uniform(-5, 5, size=(2000, 2))
     measured = (pair.response_norm(y) * 2**22) ** 2
-    assert quality(6, 5.0, 2)[1] == pytest.approx(float(measured.mean()), rel=0.02)
+    assert quality(6, 5.0, (12.0, 12.0))[1] == pytest.approx(float(measured.mean()), rel=0.02)
 
 
 def test_hermite_functions_follow_their_definition() -> None:

@@ -85,8 +85,10 @@ def plan(
     typer.echo("\n\n".join(blocks))
     typer.echo(
         "\nerror: mean absolute error of a KDE value (0 to 1), where that value is about "
-        f"{wanted.typical_density}. noise, family, count: the parts of it, as standard deviations; "
-        "family is its bias or, for fourier, what its seed does. time: of the curator, on one core."
+        f"{wanted.typical_density}\n"
+        "noise, family, count: its parts, as standard deviations; family is bias or, for fourier, "
+        "what the seed does\n"
+        "time: of the curator, on one core, without starting up"
     )
     if output is not None:
         made.save(output)
@@ -98,7 +100,7 @@ def _considered(plan: Plan) -> list[str]:
     shown = [family.summary(plan.frame) for family, _ in able]
     width = max(28, *(len(text) + 2 for text in shown))
     lines = [
-        f"  {'':<{width}}{'error':>9}{'noise':>9}{'family':>9}{'count':>9}{'cells':>10}{'time':>9}"
+        f"  {'':<{width}}{'error':>9}{'noise':>9}{'family':>9}{'count':>9}{'cells':>10}{'time':>10}"
         "  law"
     ]
     for text, (_, told) in zip(shown, able, strict=True):
@@ -107,16 +109,16 @@ def _considered(plan: Plan) -> list[str]:
         )
         mark = "*" if text == shown[0] else " "
         lines.append(
-            f"{mark} {text:<{width}}{numbers}{told.cells:>10}{_duration(told.seconds):>9}"
+            f"{mark} {text:<{width}}{numbers}{told.cells:>10}{_duration(told.seconds):>10}"
             f"  {told.law}"
         )
     lines += [f"  {c.name}: not here, {c.obstacle}" for c in plan.considered if c.obstacle]
     best = able[0][1]
     if len(able) > 1:
         times = able[1][1].error / best.error
+        less = f"{times:.2g} times less than" if times >= 1.1 else "about that of"
         lines.append(
-            f"  chosen: {able[0][0].name}, for the least predicted error, "
-            f"{times:.2g} times less than {able[1][0].name}"
+            f"  chosen: {able[0][0].name}, for the least predicted error, {less} {able[1][0].name}"
         )
     elif len(plan.considered) > 1:
         lines.append(f"  chosen: {able[0][0].name}, since no other family can be used here")
@@ -126,7 +128,9 @@ def _considered(plan: Plan) -> list[str]:
 def _duration(seconds: float) -> str:
     """Return a rough time.
 
-    >>> _duration(0.034), _duration(210)
-    ('0.034 s', '3.5 min')
+    >>> _duration(0.003), _duration(0.034), _duration(210)
+    ('<0.01 s', '0.034 s', '3.5 min')
     """
+    if seconds < 0.01:
+        return "<0.01 s"
     return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.2g} min"

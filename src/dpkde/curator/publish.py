@@ -87,7 +87,8 @@ def publish(
         A public guess of the number of records. It saves a pass over the points, and sets the
         share of the budget that the count gets: worth giving for small tables.
     typical_density
-        A public guess of the mean kernel value between two records; steers accuracy, not privacy.
+        A public guess of a typical answer, the mean KDE value at the records; steers accuracy, not
+        privacy.
     plan
         A plan made beforehand, in place of kernel, bounds, family and seed.
     columns

@@ -28,6 +28,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -280,6 +281,16 @@ class Pair(ABC):
     @abstractmethod
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return ‖g(y)‖₂ / 2^bits: the noise at a query is this times the noise of a cell."""
+
+
+def is_whole(value: Any) -> bool:
+    """Tell a whole number, NumPy's included; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+
+
+def is_real(value: Any) -> bool:
+    """Tell a number, NumPy's included; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def about(count: int) -> str:

@@ -32,7 +32,16 @@ from numpy.typing import NDArray
 
 from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
-from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors
+from dpkde.families.base import (
+    Family,
+    Outlook,
+    Pair,
+    Prediction,
+    Table,
+    Tensors,
+    is_real,
+    is_whole,
+)
 from dpkde.families.resolution import MOST_CHOSEN, unbounded
 from dpkde.families.spline import MOST_CELLS
 from dpkde.frame import Frame
@@ -88,18 +97,17 @@ class FastGauss(Family):
         ):
             if value is None and field == "order":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= high:
+            if value is None or not is_whole(value) or not 1 <= value <= high:
                 raise ParameterError(
                     f"{field} must be a whole number from 1 to {high}, got {value!r}"
                 )
-        if self.cutoff is not None and (
-            isinstance(self.cutoff, bool)
-            or not isinstance(self.cutoff, (int, float))
-            or not 0.5 <= self.cutoff <= 16
-        ):
-            raise ParameterError(
-                f"cutoff must be a distance from 0.5 to 16 bandwidths, got {self.cutoff!r}"
-            )
+            object.__setattr__(self, field, int(value))
+        if self.cutoff is not None:
+            if not is_real(self.cutoff) or not 0.5 <= self.cutoff <= 16:
+                raise ParameterError(
+                    f"cutoff must be a distance from 0.5 to 16 bandwidths, got {self.cutoff!r}"
+                )
+            object.__setattr__(self, "cutoff", float(self.cutoff))
         if self.bound not in ("refined", "product"):
             raise ParameterError(f"bound must be 'refined' or 'product', got {self.bound!r}")
 
@@ -184,7 +192,7 @@ class FastGauss(Family):
         """Noise: the best law's times ‖g‖; approximation: Taylor's rest and the cutoff's."""
         order, cutoff = self._settled()
         bits = outlook.lattice(self, frame)
-        error, squared_norm = quality(order, cutoff, frame.dim)
+        error, squared_norm = quality(order, cutoff, _halves(frame))
         return outlook.prediction(
             bounds=self.bounds(frame, bits),
             bits=bits,
@@ -215,9 +223,16 @@ class FastGauss(Family):
 
     def summary(self, frame: Frame) -> str:
         """Return the unit cells and the order, as in ``fastgauss 95×40 (order 8)``."""
-        shape = "×".join(map(str, self.sizes(frame)))
+        wide = [size for size in self.sizes(frame) if size > 1]
+        shape = "×".join(map(str, wide)) or "1"
         copies = f", {self.repetitions} copies" if self.repetitions > 1 else ""
         return f"fastgauss {shape} (order {self.order}{copies})"
+
+
+def _halves(frame: Frame) -> tuple[float, ...]:
+    halves = frame.halves()
+    assert halves is not None
+    return tuple(halves.tolist())
 
 
 def terms(order: int, dim: int) -> list[int]:
@@ -248,32 +263,42 @@ def hermite_functions(t: NDArray[np.float64], order: int) -> NDArray[np.float64]
 
 
 @lru_cache(maxsize=512)
-def quality(order: int, cutoff: float, dim: int) -> tuple[float, float]:
+def quality(order: int, cutoff: float, halves: tuple[float, ...]) -> tuple[float, float]:
     """Return the relative error of a KDE value, and the mean of ‖g(y)‖² over queries.
 
-    The error by a rule of evenly spread points x in a cell and y around it. What the cutoff leaves
-    out always lacks, so its mean counts whole; the rest averages out. The mean as if nothing were
-    left out.
+    The error by a rule of evenly spread points x in a cell and y around it, on axes of one cell
+    within the domain. What the cutoff leaves out always lacks, so its mean counts whole; the rest
+    averages out. The mean as if nothing were left out.
     """
-    count, reach = max(64, (1 << 15) // max(8, dim)), 3.5
+    dim, count = len(halves), max(64, (1 << 15) // max(8, len(halves)))
     # Additive recurrence by powers of the root of s^(2d+1) = s + 1: even in 2d dimensions.
     root = 1.5
     for _ in range(64):
         root = (1 + root) ** (1 / (2 * dim + 1))
     steps = root ** -np.arange(1.0, 2 * dim + 1)
-    points = (0.5 + np.multiply.outer(np.arange(count), steps)) % 1.0
-    x, y = points[:, :dim] - 0.5, (2 * points[:, dim:] - 1) * reach
+    points = 2 * ((0.5 + np.multiply.outer(np.arange(count), steps)) % 1.0) - 1
+    single = np.array(halves) <= 0.5
+    x = points[:, :dim] * np.where(single, halves, 0.5)
+    y = points[:, dim:] * np.where(single, halves, 3.5)
     powers = x[..., np.newaxis] ** np.arange(order)
     near = (y**2).sum(axis=1) <= cutoff**2
     found = (powers * hermite_functions(y, order)).sum(axis=2).prod(axis=1) * near
     exact = np.exp(-((x - y) ** 2).sum(axis=1))
     scatter = ((found - exact) ** 2).sum() / (exact**2).sum()
     lack = (found - exact).sum() / exact.sum()
-    offsets = np.add.outer(np.arange(64) / 64 - 0.5, np.arange(-8.0, 9.0))
-    squared = float((hermite_functions(offsets, order) ** 2).sum() / 64)
-    return min(1.0, math.hypot(_AVERAGING * math.sqrt(scatter), lack)), math.exp(
-        min(dim * math.log(squared), 600.0)
-    )
+    size = sum(math.log(_squared_norm(order, half)) for half in halves)
+    error = min(1.0, math.hypot(_AVERAGING * math.sqrt(scatter), lack))
+    return error, math.exp(min(size, 600.0))
+
+
+@lru_cache(maxsize=1024)
+def _squared_norm(order: int, half: float) -> float:
+    """Return the mean of Σ_z Σ_r (h_r(y − z)/r!)² over queries y on an axis, z its cells."""
+    cells = min(max(1, math.ceil(2 * half - 1e-9)), 17)
+    width = min(2 * half, 17.0)
+    y = ((np.arange(256) + 0.5) / 256 - 0.5) * (1.0 if cells == 17 else width)
+    offsets = np.subtract.outer(y, np.arange(cells) - (cells - 1) / 2)
+    return float((hermite_functions(offsets, order) ** 2).sum() / 256)
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,5 +386,5 @@ class FastGaussPair(Pair):
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the square of a typical bias: the relative error, times the answer."""
-        error = quality(*self.family._settled(), self.frame.dim)[0]
+        error = quality(*self.family._settled(), _halves(self.frame))[0]
         return np.asarray((error * self.respond(queries, table)) ** 2)

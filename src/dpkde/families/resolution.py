@@ -59,7 +59,8 @@ _WORTH = ((1, 0.55, 2.0), (2, 0.35, 1.6), (3, 0.0, 1.3), (4, 0.0, 0.9), (5, 0.0,
 """For each degree the spacings at which it can be best: elsewhere another one has less of both."""
 _RIDGES = (0.03, 0.1)
 _EXACT_UP_TO = 8
-_TILTED_UP_TO = 10.0
+_FLAT_UP_TO = 1.5
+"""Half the width up to which an axis may get a constant or a line without being asked."""
 _FEW = 16
 _AS_GOOD = 1.015
 
@@ -136,7 +137,7 @@ def quality(family: Spline, frame: Frame) -> tuple[float, float]:
     for column, half in grid.narrow:
         line = narrow.study(kernel, half)
         gain *= line.flat
-        error += LINE_AVERAGING**2 * line.line_loss if column in tilted else line.flat_loss
+        error += line_error(line.line_loss) if column in tilted else line.flat_loss
     for _, half, share in grid.tilts:
         line = narrow.study(kernel, half)
         group += (line.slope / line.flat * (1 << narrow.SHARE_BITS) / share) ** 2
@@ -146,6 +147,11 @@ def quality(family: Spline, frame: Frame) -> tuple[float, float]:
 def squared_error(fit: Quality, spacing: float) -> float:
     """Return the square of an axis's relative error in a KDE value."""
     return (AVERAGING * spacing) ** 2 * fit.scatter + fit.lines + fit.bend
+
+
+def line_error(loss: float) -> float:
+    """Return the square of a tilted axis's relative error: less of a small loss remains."""
+    return loss * (LINE_AVERAGING**2 + (1 - LINE_AVERAGING**2) * loss)
 
 
 @dataclass(frozen=True)
@@ -179,12 +185,12 @@ def axis_options(kernel: ProductKernel, wish: Wish, stride: int) -> tuple[Option
     """Return what is worth trying on an axis; of spacings every `stride`-th."""
     half, degree, spacing, ridge = wish.half, wish.degree, wish.spacing, wish.ridge
     found = []
-    if degree in (None, 0) and spacing is None:
+    if degree == 0 or (degree is None and spacing is None and half <= _FLAT_UP_TO):
         line = narrow.study(kernel, half)
-        found.append(Option(0, 1.0, 0.0, line.flat, line.flat_loss, 1))
-    if degree in (None, 1) and half < _TILTED_UP_TO and (spacing is None or spacing >= 2 * half):
+        found.append(Option(0, spacing or 1.0, 0.0, line.flat, line.flat_loss, 1))
+    if degree in (None, 1) and half <= _FLAT_UP_TO and (spacing is None or spacing >= 2 * half):
         line = narrow.study(kernel, half)
-        loss = LINE_AVERAGING**2 * line.line_loss
+        loss = line_error(line.line_loss)
         whole = max(2 * half, 1e-3) if spacing is None else spacing
         found.append(Option(1, whole, 0.0, line.flat, loss, 2, lean=line.lean, is_tilt=True))
     for p, h in _meshes(half, degree, spacing, stride):

@@ -34,6 +34,8 @@ from dpkde.families.base import (
     Table,
     Tensors,
     about,
+    is_real,
+    is_whole,
     no_repetitions,
 )
 from dpkde.families.bsplines import MAX_DEGREE, PHASES, Response, axis_fit
@@ -93,15 +95,15 @@ class Spline(Family):
             many = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
             whole = field in ("degree", "slopes")
             for entry in value if many else (value,):
-                right = isinstance(entry, (int,) if whole else (int, float))
-                if isinstance(entry, bool) or not right or not low <= entry <= high:
+                if not (is_whole if whole else is_real)(entry) or not low <= entry <= high:
                     kind = "a whole number" if whole else "a number"
                     raise ParameterError(
                         f"{field} must be {kind} from {low} to {high}, one for all axes or one an "
                         f"axis, got {value!r}"
                     )
-            if many:
-                object.__setattr__(self, field, tuple(value))
+            plain = int if whole else float
+            kept = tuple(plain(entry) for entry in value) if many else plain(value)
+            object.__setattr__(self, field, kept)
 
     @property
     def needs_outlook(self) -> bool:
