@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.families.bsplines import LARGEST_SQUARES
-from dpkde.families.narrow import SHARE_BITS
+from dpkde.families.narrow import SHARE_BITS, arch_weights
 from dpkde.frame import Frame
 from dpkde.privacy.budget import Bounds
 
@@ -77,11 +77,14 @@ class Grid:
         (column, half) of constant and tilted axes.
     tilts
         (column, half, share) of the tilted ones, shares out of 2^SHARE_BITS.
+    arch
+        The share of the arch, the last cell of the group; 0 where there is none.
     """
 
     axes: tuple[Axis, ...]
     narrow: tuple[tuple[int, float], ...]
     tilts: tuple[tuple[int, float, int], ...]
+    arch: int = 0
 
     @classmethod
     def of(cls, family: Spline, frame: Frame) -> Grid:
@@ -105,13 +108,18 @@ class Grid:
                 tilts.append((k, half, slopes[k]))
             else:
                 axes.append(Axis(k, half, degrees[k], spacings[k], ridges[k]))
-        return cls(tuple(axes), tuple(narrow), tuple(tilts))
+        return cls(tuple(axes), tuple(narrow), tuple(tilts), family.arch or 0)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Cells along each axis, the group of tilted axes first."""
-        group = (1 + len(self.tilts),) if self.tilts else ()
+        group = (self.group,) if self.group > 1 else ()
         return (*group, *(axis.nodes for axis in self.axes))
+
+    @property
+    def group(self) -> int:
+        """How many cells narrow axes have together: the constant, the slopes, the arch."""
+        return 1 + len(self.tilts) + (self.arch > 0)
 
     @property
     def cells(self) -> int:
@@ -121,7 +129,7 @@ class Grid:
     @property
     def parts(self) -> int:
         """How many cells a record is spread over."""
-        return (1 + len(self.tilts)) * math.prod(axis.degree + 1 for axis in self.axes)
+        return self.group * math.prod(axis.degree + 1 for axis in self.axes)
 
     @property
     def tilt_stride(self) -> int:
@@ -135,10 +143,7 @@ class Grid:
         ‖children‖ ≤ N‖parts‖ + 2√(number of children), N² the largest Σ B_p².
         """
         full = 1 << bits
-        if self.tilts:
-            squared, count = sum(int(m) ** 2 for m in self.masses(bits)), 1 + len(self.tilts)
-        else:
-            squared, count = full**2, 1
+        squared, count = sum(int(m) ** 2 for m in self.masses(bits)), self.group
         for axis in self.axes:
             most = LARGEST_SQUARES[axis.degree]
             count *= axis.degree + 1
@@ -149,7 +154,7 @@ class Grid:
             l1=full,
             l2_squared=squared,
             linf=full,
-            nonnegative=not self.tilts,
+            nonnegative=self.group == 1,
         )
 
     def masses(self, bits: int) -> Ints:
@@ -158,9 +163,25 @@ class Grid:
 
     @cached_property
     def shares(self) -> Ints:
-        """The weights of the group, out of 2^SHARE_BITS: the constant's, then the slopes'."""
-        slopes = [share for _, _, share in self.tilts]
-        return np.array([(1 << SHARE_BITS) - sum(slopes), *slopes], dtype=np.int64)
+        """The group's weights, out of 2^SHARE_BITS: the constant's, the slopes', the arch's."""
+        others = [share for _, _, share in self.tilts] + [self.arch] * (self.arch > 0)
+        return np.array([(1 << SHARE_BITS) - sum(others), *others], dtype=np.int64)
+
+    @cached_property
+    def arched(self) -> Ints:
+        """Columns of the arch: all narrow ones, or none."""
+        return np.array([column for column, _ in self.narrow if self.arch], dtype=np.int64)
+
+    @cached_property
+    def arch_leans(self) -> Floats:
+        """1/half of those."""
+        return np.array([1 / half for _, half in self.narrow if self.arch], dtype=np.float64)
+
+    @cached_property
+    def arch_weights(self) -> Floats:
+        """Their weights in the arch, which add up to one."""
+        halves = [half for _, half in self.narrow if self.arch]
+        return np.array(arch_weights(halves), dtype=np.float64)
 
     @cached_property
     def tilted(self) -> Ints:

@@ -1,9 +1,12 @@
-"""Axes much narrower than the bandwidth: a constant, or a constant and a slope.
+"""Axes much narrower than the bandwidth: a constant, a slope, and the curvature of all together.
 
-With t ∈ [−1, 1] the position on the axis, k(x − y) ≈ c₀(y) + c₁(y)·t, the least squares line. A
-constant axis keeps c₀ and adds no cell. Tilted axes share one group of cells: f = (1, t₁, …, t_K)
-with public weights w₀ … w_K that add up to one, and g = ∏c₀ · (1/w₀, c₁₁/c₀₁w₁, …). Its noise is
-least for w_k ∝ (c₁/c₀)^{2/3} against w₀ ∝ 1.
+With t ∈ [−1, 1] the position on the axis, k(x − y) ≈ c₀(y) + c₁(y)·t + c₂(y)·P₂(t), the least
+squares parabola, P₂ = (3t² − 1)/2. A constant axis keeps c₀ and adds no cell. Tilted axes share one
+group of cells: f = (1, t₁, …, t_K) with public weights w₀ … w_K that add up to one, and
+g = ∏c₀ · (1/w₀, c₁₁/c₀₁w₁, …). Its noise is least for w_k ∝ (c₁/c₀)^{2/3} against w₀ ∝ 1.
+
+Curvatures of many narrow axes add up where data gather at the middle of all of them, or at the
+ends. One more cell serves them together, the *arch*: f = Σ_k a_k P₂(t_k), a_k ∝ half width².
 """
 
 from __future__ import annotations
@@ -24,8 +27,8 @@ SHARE_BITS = 16
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
-def line(kernel: ProductKernel, half: float, y: Floats) -> tuple[Floats, Floats]:
-    """Return c₀(y) and c₁(y) for an axis [−half, half], by quadrature.
+def line(kernel: ProductKernel, half: float, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return c₀(y), c₁(y) and c₂(y) for an axis [−half, half], by quadrature.
 
     Panels end where the kernel may have a kink, at y, and where it has faded.
     """
@@ -33,7 +36,7 @@ def line(kernel: ProductKernel, half: float, y: Floats) -> tuple[Floats, Floats]
     panels = max(1, int(np.ceil(min(2 * half, reach))))
     middle = np.clip(y / half, -1.0, 1.0)
     ends = (np.clip((y - reach) / half, -1.0, middle), np.clip((y + reach) / half, middle, 1.0))
-    flat, slope = np.zeros(len(y)), np.zeros(len(y))
+    flat, slope, curve = np.zeros(len(y)), np.zeros(len(y)), np.zeros(len(y))
     for low, high in ((ends[0], middle), (middle, ends[1])):
         width = ((high - low) / panels / 2)[:, np.newaxis]
         for panel in range(panels):
@@ -41,7 +44,20 @@ def line(kernel: ProductKernel, half: float, y: Floats) -> tuple[Floats, Floats]
             mass = kernel.profile(t * half - y[:, np.newaxis]) * (width * _WEIGHTS)
             flat += mass.sum(axis=1) / 2
             slope += (mass * t).sum(axis=1) * 1.5
-    return flat, slope
+            curve += (mass * parabola(t)).sum(axis=1) * 2.5
+    return flat, slope, curve
+
+
+def parabola(t: Floats) -> Floats:
+    """P₂(t) = (3t² − 1)/2."""
+    return np.asarray(1.5 * t * t - 0.5)
+
+
+def arch_weights(halves: list[float]) -> list[float]:
+    """Return a_k ∝ half width², adding up to one: in a fixed order, so the same everywhere."""
+    squares = [half * half for half in halves]
+    total = sum(squares)
+    return [square / total if total > 0 else 1 / len(squares) for square in squares]
 
 
 @dataclass(frozen=True)
@@ -50,8 +66,10 @@ class Line:
 
     flat: float
     slope: float
+    curve: float
     flat_loss: float
     line_loss: float
+    curve_loss: float
 
     @property
     def lean(self) -> float:
@@ -66,15 +84,19 @@ def study(kernel: ProductKernel, half: float) -> Line:
     centres = (2 * np.arange(panels) + 1) / panels - 1
     t = (centres[:, np.newaxis] + _POINTS / panels).reshape(-1)
     mean = np.tile(_WEIGHTS, panels) / (2 * panels)
-    flat, slope = line(kernel, half, t * half)
+    flat, slope, curve = line(kernel, half, t * half)
     energy = line(_Squared(kernel), half, t * half)[0]  # type: ignore[arg-type]
     whole = float(np.sum(mean * energy))
-    flat_square, slope_square = float(mean @ flat**2), float(mean @ slope**2)
+    flat_square, slope_square, curve_square = (
+        float(np.sum(mean * values**2)) for values in (flat, slope, curve)
+    )
     return Line(
         flat=flat_square**0.5,
         slope=slope_square**0.5,
+        curve=curve_square**0.5,
         flat_loss=max(1 - flat_square / whole, 0.0),
         line_loss=max(1 - (flat_square + slope_square / 3) / whole, 0.0),
+        curve_loss=max(1 - (flat_square + slope_square / 3 + curve_square / 5) / whole, 0.0),
     )
 
 

@@ -11,7 +11,8 @@ up as squares, Σ_k r_k². Three kinds are told apart:
     error² = noise² + p̂²·Σ_k (κ²h_k²·scatter_k + lines_k + bend_k),      p̂ the typical density.
 
 On a narrow axis what a line leaves averages out less, since data cover an axis unevenly, and what
-a constant leaves does not at all.
+a constant leaves does not at all. With many narrow axes their curvatures add up; an arch over all
+of them is taken where that lowers the predicted error.
 
 The search is a Lagrangian one: for a price μ of squared error and a price ν of cells and time, each
 axis on its own takes the option of least log gain + μ·r² + ν·log(nodes·(p + 1)). All prices on a
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 AVERAGING = 0.2
 """κ: how much of the scatter remains in a KDE value, at a spacing of one bandwidth."""
+ALIGNED = 0.3
+"""How much of the curvatures of many narrow axes together remains: data may gather at the middle of
+each, or at its ends."""
 LINE_AVERAGING = 0.25
 """The same for what a line leaves on a narrow axis. What a constant leaves remains whole."""
 MOST_CHOSEN = 1 << 22
@@ -92,27 +96,53 @@ def settle(family: Spline, frame: Frame) -> Spline:
         is_line(p, count_intervals(half, h))
         for p, h, half in zip(degrees, spacings, halves, strict=True)
     ]
-    slopes = family.slopes
+    slopes, arch = family.slopes, family.arch or 0
     if slopes is None:
         kernel = frame.kernel
         assert isinstance(kernel, ProductKernel)
-        leans = [
-            narrow.study(kernel, half).lean
+        studied = [
+            narrow.study(kernel, half) if tilts else None
             for half, tilts in zip(halves, lines, strict=True)
-            if tilts
         ]
-        chosen = iter(narrow.shares(leans))
-        slopes = tuple(next(chosen) if is_one else 0 for is_one in lines)
+        chosen = iter(narrow.shares([line.lean for line in studied if line is not None]))
+        slopes = tuple(0 if line is None else next(chosen) for line in studied)
     if (
         len(slopes) != frame.dim
         or [slope > 0 for slope in slopes] != lines
-        or sum(slopes) >= 1 << narrow.SHARE_BITS
+        or sum(slopes) + arch >= 1 << narrow.SHARE_BITS
     ):
         raise ParameterError(
             "slopes must be positive for the axes of degree 1 over a single interval, zero for all "
-            f"others, and below {1 << narrow.SHARE_BITS} together"
+            f"others, and below {1 << narrow.SHARE_BITS} together, the arch included"
         )
-    return replace(family, degree=degrees, spacing=spacings, ridge=ridges, slopes=slopes)
+    if arch and not any(tilts or p == 0 for tilts, p in zip(lines, degrees, strict=True)):
+        raise ParameterError("arch must be 0 where no axis has a constant or a line")
+    return replace(family, degree=degrees, spacing=spacings, ridge=ridges, slopes=slopes, arch=arch)
+
+
+def with_arch(family: Spline, frame: Frame) -> Spline | None:
+    """Return a settled family with an arch over its narrow axes, if it has any."""
+    kernel, grid = frame.kernel, Grid.of(family, frame)
+    assert isinstance(kernel, ProductKernel)
+    if not grid.narrow or grid.arch or grid.cells // grid.group * (grid.group + 1) > MOST_CHOSEN:
+        return None
+    bow, _ = _bow(kernel, grid)
+    leans = [narrow.study(kernel, half).lean for _, half, _ in grid.tilts]
+    *slopes, arch = narrow.shares([*leans, bow ** (2 / 3)])
+    placed = [0] * frame.dim
+    for (column, _, _), share in zip(grid.tilts, slopes, strict=True):
+        placed[column] = share
+    return replace(family, slopes=tuple(placed), arch=arch)
+
+
+def _bow(kernel: ProductKernel, grid: Grid) -> tuple[float, float]:
+    """Return Σ_k c₂/c₀ over the narrow axes, and what of it is beyond axes that bend on their own.
+
+    Those add up as squares, and `LINE_AVERAGING` counts them: twice that is theirs.
+    """
+    lines = [narrow.study(kernel, half) for _, half in grid.narrow]
+    bows = [line.curve / line.flat for line in lines]
+    return sum(bows), max(0.0, sum(bows) - 2 * math.hypot(*bows))
 
 
 def _per_axis(what: str, value: Any, dim: int) -> tuple[Any, ...]:
@@ -137,10 +167,17 @@ def quality(family: Spline, frame: Frame) -> tuple[float, float]:
     for column, half in grid.narrow:
         line = narrow.study(kernel, half)
         gain *= line.flat
-        error += line_error(line.line_loss) if column in tilted else line.flat_loss
+        spared = line.line_loss - line.curve_loss if grid.arch else 0.0
+        loss = line_error(line.line_loss - spared) if column in tilted else line.flat_loss - spared
+        error += loss
     for _, half, share in grid.tilts:
         line = narrow.study(kernel, half)
         group += (line.slope / line.flat * (1 << narrow.SHARE_BITS) / share) ** 2
+    bow, joint = _bow(kernel, grid)
+    if grid.arch:
+        group += (bow * (1 << narrow.SHARE_BITS) / grid.arch) ** 2
+    # P₂ is −½ at the middle of an axis: what is left of half the bow, or of its square.
+    error += (ALIGNED * (joint / 2 if not grid.arch else joint**2 / 8)) ** 2
     return gain * math.sqrt(group), min(1.0, math.sqrt(error))
 
 
@@ -270,7 +307,7 @@ def choose(family: Spline, frame: Frame, outlook: Outlook) -> Spline:
     # Predictions are not better than this: of what is as good, the quickest and smallest.
     enough = _AS_GOOD * min(entry[0] for entry in found)
     best = min((e for e in found if e[0] <= enough), key=lambda e: (e[1], e[2]))[3]
-    return settle(
+    chosen = settle(
         replace(
             family,
             degree=tuple(o.degree for o in best),
@@ -280,6 +317,12 @@ def choose(family: Spline, frame: Frame, outlook: Outlook) -> Spline:
         ),
         frame,
     )
+    arched = with_arch(chosen, frame) if family.arch is None else None
+    if arched is not None and (
+        arched.predict(frame, outlook).error < chosen.predict(frame, outlook).error
+    ):
+        return arched
+    return chosen
 
 
 def _combinations(

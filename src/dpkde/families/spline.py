@@ -64,19 +64,23 @@ class Spline(Family):
         λ ≥ 0, one for all axes or one an axis: how far coefficients are shrunk to let less noise
         through, at the price of bias. None: chosen; 0 where degree and spacing are given.
     slopes
-        For each axis its weight in the group of tilted axes, out of 65,536; 0 for all others.
-        None: chosen.
+        For each axis its weight in the group of narrow axes, out of 65,536, if it is tilted; 0 for
+        all others. None: chosen.
+    arch
+        The weight of the joint curvature of all narrow axes in that group; 0: none. None: chosen,
+        and 0 where degree and spacing are given.
 
     Examples
     --------
     >>> Spline(degree=3, spacing=0.5)
-    Spline(degree=3, spacing=0.5, ridge=None, slopes=None)
+    Spline(degree=3, spacing=0.5, ridge=None, slopes=None, arch=None)
     """
 
     degree: int | tuple[int, ...] | None = None
     spacing: float | tuple[float, ...] | None = None
     ridge: float | tuple[float, ...] | None = None
     slopes: tuple[int, ...] | None = None
+    arch: int | None = None
 
     name: ClassVar[str] = "spline"
     version: ClassVar[int] = 1
@@ -88,12 +92,13 @@ class Spline(Family):
             ("spacing", 1e-3, 1e6),
             ("ridge", 0, 10),
             ("slopes", 0, (1 << narrow.SHARE_BITS) - 1),
+            ("arch", 0, (1 << narrow.SHARE_BITS) - 1),
         ):
             value = getattr(self, field)
             if value is None:
                 continue
             many = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
-            whole = field in ("degree", "slopes")
+            whole = field in ("degree", "slopes", "arch")
             for entry in value if many else (value,):
                 if not (is_whole if whole else is_real)(entry) or not low <= entry <= high:
                     kind = "a whole number" if whole else "a number"
@@ -171,6 +176,8 @@ class Spline(Family):
         for given in (self.degree, self.spacing, self.ridge, self.slopes):
             if not isinstance(given, tuple) or len(given) != frame.dim:
                 raise FormatError("the spline family of this file lacks entries for some axes")
+        if type(self.arch) is not int:
+            raise FormatError("the spline family of this file lacks its arch")
         return self.draw(frame, bits, 0)
 
     def to_json(self) -> dict[str, Any]:
@@ -179,15 +186,14 @@ class Spline(Family):
         def plain(value: Any) -> Any:
             return list(value) if isinstance(value, tuple) else value
 
-        return {
-            field: plain(getattr(self, field)) for field in ("degree", "spacing", "ridge", "slopes")
-        }
+        fields = ("degree", "spacing", "ridge", "slopes", "arch")
+        return {field: plain(getattr(self, field)) for field in fields}
 
     def summary(self, frame: Frame) -> str:
         """Return the shape of the table, as in ``spline 99×43 (degree 3)``."""
         grid = Grid.of(self.settle(frame), frame)
         shape = "×".join(map(str, grid.shape)) or "1"
-        degrees = dict.fromkeys([int(bool(grid.tilts))] if not grid.axes else grid.degrees.tolist())
+        degrees = dict.fromkeys([int(grid.group > 1)] if not grid.axes else grid.degrees.tolist())
         return f"spline {shape} (degree {'/'.join(map(str, degrees))})"
 
 
@@ -213,12 +219,16 @@ class SplinePair(Pair):
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers: the slow twin of `accumulate`, in NumPy."""
         grid, n = self.grid, len(coordinates)
-        parts = np.full((n, 1), 1 << self.bits, dtype=np.int64)
-        if len(grid.tilted):
-            t = np.clip(coordinates[:, grid.tilted] * grid.leans, -1.0, 1.0)
-            masses = grid.masses(self.bits)
-            slopes = np.rint(t * masses[1:]).astype(np.int64)
-            parts = np.concatenate([np.full((n, 1), masses[0]), slopes], axis=1)
+        masses = grid.masses(self.bits)
+        levels = np.ones((n, grid.group))
+        levels[:, 1 : 1 + len(grid.tilted)] = coordinates[:, grid.tilted] * grid.leans
+        if grid.arch:
+            height = np.zeros(n)
+            for k, column in enumerate(grid.arched):
+                t = np.clip(coordinates[:, column] * grid.arch_leans[k], -1.0, 1.0)
+                height += grid.arch_weights[k] * (1.5 * t * t - 0.5)
+            levels[:, -1] = height
+        parts = np.rint(np.clip(levels, -1.0, 1.0) * masses).astype(np.int64)
         for axis, column in enumerate(grid.columns):
             t = (coordinates[:, column] + grid.halves[axis]) * grid.scales[axis]
             t = np.clip(t, 0.0, float(grid.intervals[axis]))
@@ -243,7 +253,6 @@ class SplinePair(Pair):
         tensor.accumulate(
             np.ascontiguousarray(coordinates),
             counts,
-            1 << self.bits,
             grid.columns,
             grid.halves,
             grid.scales,
@@ -252,6 +261,9 @@ class SplinePair(Pair):
             grid.strides,
             grid.tilted,
             grid.leans,
+            grid.arched,
+            grid.arch_leans,
+            grid.arch_weights,
             grid.masses(self.bits),
             grid.tilt_stride,
             table,
@@ -312,13 +324,20 @@ class SplinePair(Pair):
         """Return what narrow axes say to each query: one number for each cell of their group."""
         kernel, grid = self.frame.kernel, self.grid
         assert isinstance(kernel, ProductKernel)
-        flat = np.ones(len(located))
+        flat, height = np.ones(len(located)), np.zeros(len(located))
         ratios = []
-        for column, half in grid.narrow:
-            level, slope = narrow.line(kernel, half, located[:, column])
+        tilted = set(grid.tilted.tolist())
+        for k, (column, half) in enumerate(grid.narrow):
+            level, slope, curve = narrow.line(kernel, half, located[:, column])
             flat *= level
-            if column in grid.tilted:
+            if column in tilted:
                 ratios.append(np.divide(slope, level, out=np.zeros_like(slope), where=level > 0))
+            if grid.arch:
+                bowed = np.divide(curve, level, out=np.zeros_like(curve), where=level > 0)
+                height += bowed * grid.arch_weights[k]
+        if grid.arch:
+            # The best multiple of Σ a_k P₂(t_k) for Σ r_k P₂(t_k): the P₂ are orthogonal.
+            ratios.append(height / float((grid.arch_weights**2).sum()))
         weights = grid.shares / (1 << narrow.SHARE_BITS)
         return np.asarray(np.column_stack([flat, *(flat * ratio for ratio in ratios)]) / weights)
 

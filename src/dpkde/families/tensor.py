@@ -53,7 +53,6 @@ def weigh(u: Floats, degree: int, weights: Floats, carried: Floats, running: Int
 def accumulate(
     coordinates: Floats,
     counts: NDArray[np.bool_],
-    mass: int,
     columns: Ints,
     halves: Floats,
     scales: Floats,
@@ -62,13 +61,16 @@ def accumulate(
     strides: Ints,
     tilted: Ints,
     leans: Floats,
+    arched: Ints,
+    arch_leans: Floats,
+    arch_weights: Floats,
     shares: Ints,
     tilt_stride: int,
     table: Ints,
 ) -> None:
     """Add every record's parts to the table, modulo 2⁶⁴."""
     axes = columns.size
-    widest = 1 + tilted.size
+    widest = shares.size
     for a in range(axes - 1):
         widest *= degrees[a] + 1
     parts, places = np.empty(widest, dtype=np.int64), np.empty(widest, dtype=np.int64)
@@ -90,17 +92,27 @@ def accumulate(
         for i in range(rows):
             if not counts[block + i]:
                 continue
-            parts[0], places[0] = mass, 0
+            parts[0], places[0] = shares[0], 0
             count = 1
-            if tilted.size:
-                parts[0] = shares[0]
-                for k in range(tilted.size):
-                    t = coordinates[block + i, tilted[k]] * leans[k]
+            for k in range(tilted.size):
+                t = coordinates[block + i, tilted[k]] * leans[k]
+                t = t if t > -1.0 else -1.0
+                t = t if t < 1.0 else 1.0
+                parts[count] = np.int64(np.rint(t * shares[count]))
+                places[count] = count * tilt_stride
+                count += 1
+            if arched.size:
+                height = 0.0
+                for k in range(arched.size):
+                    t = coordinates[block + i, arched[k]] * arch_leans[k]
                     t = t if t > -1.0 else -1.0
                     t = t if t < 1.0 else 1.0
-                    parts[count] = np.int64(np.rint(t * shares[k + 1]))
-                    places[count] = (k + 1) * tilt_stride
-                    count += 1
+                    height += arch_weights[k] * (1.5 * t * t - 0.5)
+                height = height if height > -1.0 else -1.0
+                height = height if height < 1.0 else 1.0
+                parts[count] = np.int64(np.rint(height * shares[count]))
+                places[count] = count * tilt_stride
+                count += 1
             if axes == 0:
                 for c in range(count):
                     table[places[c]] += parts[c]
