@@ -62,7 +62,7 @@ def test_what_cannot_serve_says_why() -> None:
 
 @pytest.mark.parametrize(
     "bounds",
-    [[(0.0, width)] for width in (1e-300, 1e-12, 1e-5, 9e-4, 0.3, 40.0, 1e6, 1e7, 1e9, 2.0**31)]
+    [[(0.0, width)] for width in (1e-300, 1e-12, 1e-5, 9e-4, 0.3, 40.0, 1e6, 1e7)]
     + [
         [(0.0, 1e-5), (0.0, 5.0)],
         [(0.0, 1e-300)] * 3,
@@ -93,6 +93,12 @@ def test_whether_planning_succeeds_does_not_depend_on_the_rows(family: str) -> N
                 family=family,
             )
             assert plan.prediction is not None
+
+
+@pytest.mark.parametrize("width", [1e9, 2.0**31, 1e12, 1e300])
+def test_domains_beyond_every_family_are_refused_at_once(width: float) -> None:
+    with pytest.raises(dpkde.ParameterError, match="no family can be used here"):
+        _plan(kernel=dpkde.Gaussian(1.0), bounds=[(0.0, width)])
 
 
 def test_many_wide_axes_go_to_fourier() -> None:

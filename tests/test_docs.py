@@ -115,4 +115,4 @@ def test_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = (tmp_path / "city.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 10_000
-    assert "1-differentially private" in capsys.readouterr().out
+    assert "0.5-differentially private" in capsys.readouterr().out

@@ -38,8 +38,12 @@ def _compile(function: Function, **options: Any) -> Function:
 
 
 def exactly(function: Function) -> Function:
-    """Compile a loop whose every bit matters: noise and contributions."""
-    return _compile(function)
+    """Compile a loop whose every bit matters: noise and contributions.
+
+    Fast-math is refused in so many words: a function that says nothing of it inherits it from the
+    caller that happens to be compiled first, and would keep it for all others.
+    """
+    return _compile(function, fastmath=False)
 
 
 def answering(function: Function) -> Function:

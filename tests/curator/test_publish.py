@@ -231,7 +231,7 @@ def test_a_plan_is_not_contradicted() -> None:
             dpkde.publish(POINTS, plan=wrong, epsilon=1)  # type: ignore[arg-type]
         with pytest.raises(dpkde.ParameterError, match=r"dpkde.Plan.load"):
             dpkde.sketch(POINTS, wrong)  # type: ignore[arg-type]
-    with pytest.raises(dpkde.ParameterError, match="expected_rows is needed"):
+    with pytest.raises(dpkde.ParameterError, match="is needed to choose"):
         dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=1)
     with pytest.raises(dpkde.ParameterError, match="number of columns is open"):
         dpkde.plan(kernel=KERNEL, epsilon=1, expected_rows=10)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -96,6 +100,34 @@ def test_frequencies_are_prefix_stable(form: str) -> None:
             assert np.array_equal(tensor, long.tensors[name][:count])
     other = Fourier(500, form=form).draw(frame, 22, seed=12)  # type: ignore[arg-type]
     assert not np.array_equal(other.tensors["frequencies"], long.tensors["frequencies"])
+
+
+@pytest.mark.parametrize("family", ["Fourier(33)", "Spline(4, 0.7)", "FastGauss(5)"])
+def test_contributions_do_not_depend_on_what_was_compiled_first(
+    family: str, tmp_path: Path
+) -> None:
+    """A client's loops allow fused arithmetic; what they share with a curator's must not.
+
+    In a process of its own, with nothing compiled yet, queries are answered first.
+    """
+    program = f"""
+import numpy as np
+import dpkde
+from dpkde.domain import as_domain
+from dpkde.frame import Frame
+
+frame = Frame.of(dpkde.Gaussian(1.0), as_domain([(-3.0, 3.0)] * 2))
+pair = dpkde.{family}.draw(frame, 22, seed=5)
+rows = np.random.default_rng(1).normal(size=(2000, 2))
+pair.respond(rows[:5], np.ones(pair.bounds.cells))
+pair.response_norm(rows[:5])
+placed = frame.place(rows)
+table = np.zeros(pair.bounds.cells, dtype=np.int64)
+pair.accumulate(*placed, table)
+assert np.array_equal(table, pair.quantize(*placed).sum(axis=0))
+"""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=300)
 
 
 def _outlook(rows: float, *options: tuple[Amount, type[Law]]) -> Outlook:
