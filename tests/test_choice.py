@@ -11,6 +11,7 @@ import pytest
 import dpkde
 from dpkde.choice import Best, rank
 from dpkde.families.base import registry
+from dpkde.planner import evenly_spread
 
 KERNEL = dpkde.Gaussian(0.5)
 BOUNDS = [(-4.0, 4.0)] * 2
@@ -99,6 +100,16 @@ def test_whether_planning_succeeds_does_not_depend_on_the_rows(family: str) -> N
 def test_domains_beyond_every_family_are_refused_at_once(width: float) -> None:
     with pytest.raises(dpkde.ParameterError, match="no family can be used here"):
         _plan(kernel=dpkde.Gaussian(1.0), bounds=[(0.0, width)])
+
+
+def test_a_typical_density_is_at_least_that_of_even_data() -> None:
+    """On one axis of 16 bandwidths a KDE value of 0.05 is not typical: even data have 0.1."""
+    even = np.linspace(-4, 4, 4001)[:, np.newaxis]
+    level = float(dpkde.nonprivate.kde(even, even[::40], KERNEL).mean())
+    assert evenly_spread(_plan(bounds=[(-4, 4)]).frame) == pytest.approx(level, rel=0.1)
+    guessed, known = _plan(bounds=[(-4, 4)]), _plan(bounds=[(-4, 4)], typical_density=0.0997)
+    assert _error(guessed) == pytest.approx(_error(known), rel=0.01)
+    assert evenly_spread(_plan(bounds=None, dim=2).frame) == 0
 
 
 def test_many_wide_axes_go_to_fourier() -> None:

@@ -9,6 +9,8 @@ from dpkde.errors import ParameterError
 from dpkde.families.base import Family, Outlook, Prediction
 from dpkde.frame import Frame
 
+_AS_GOOD = 1.05
+
 
 class Chooser(Protocol):
     """Whatever settles on a family: a family itself, or the best of several."""
@@ -52,7 +54,10 @@ class Best:
 
 
 def rank(chooser: Chooser, frame: Frame, outlook: Outlook) -> tuple[Candidate, ...]:
-    """Return what was considered: those that can serve by predicted error, then the others."""
+    """Return what was considered: those that can serve by predicted error, then the others.
+
+    Errors within 5% count as equal: then splines come first, whose bias is known best.
+    """
     if not isinstance(chooser, Best):
         family = chooser.choose(frame, outlook)
         return (Candidate(family.name, family, family.predict(frame, outlook)),)
@@ -73,5 +78,7 @@ def rank(chooser: Chooser, frame: Frame, outlook: Outlook) -> tuple[Candidate, .
     if not able:
         reasons = "; ".join(f"{c.name}: {c.obstacle}" for c in unable)
         raise ParameterError(f"no family can be used here ({reasons})")
-    able.sort(key=lambda entry: entry[0])
+    least = min(error for error, _ in able)
+    # Predictions are not better than this: of what is as good, the first family listed.
+    able.sort(key=lambda entry: entry[0] if entry[0] > _AS_GOOD * least else least)
     return (*(candidate for _, candidate in able), *unable)

@@ -17,6 +17,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from dpkde import container
 from dpkde.choice import Best, Candidate, Chooser, rank
 from dpkde.domain import BoundsLike, Domain, as_domain, domain_from_json
@@ -32,8 +34,9 @@ from dpkde.families.base import (
     is_real,
     registry,
 )
+from dpkde.families.bsplines import integrate
 from dpkde.frame import Frame
-from dpkde.kernels import Kernel, kernel_from_json
+from dpkde.kernels import Kernel, ProductKernel, kernel_from_json
 from dpkde.privacy.budget import COUNT, Adjacency, Amount, Budget, Guarantee
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
 from dpkde.privacy.noise.draw import laws_of
@@ -265,17 +268,36 @@ def options(budget: Budget, sampler: str) -> tuple[tuple[Amount, type[Law]], ...
 
 
 def outlook(
-    budget: Budget, rows: float | None, density: float, sampler: str, capacity_bits: int
+    budget: Budget,
+    frame: Frame,
+    rows: float | None,
+    density: float,
+    sampler: str,
+    capacity_bits: int,
 ) -> Outlook:
     """Return what is known in public, for what is left of a budget."""
     return Outlook(
         rows or UNKNOWN_ROWS,
-        density,
+        max(density, evenly_spread(frame)),
         budget.guarantee.adjacency,
         options(budget, sampler),
         capacity_bits,
         sum(spend.law.variance for spend in budget.spends) ** 0.5,
     )
+
+
+def evenly_spread(frame: Frame) -> float:
+    """Return about the KDE of records spread evenly over the bounds: hardly any data have less.
+
+    ∏ I/(w + I) over axes of w bandwidths, I the integral of the kernel's profile; 0 where the
+    kernel is no product or there are no bounds.
+    """
+    halves = frame.halves()
+    if halves is None or not isinstance(frame.kernel, ProductKernel):
+        return 0.0
+    kernel = frame.kernel
+    whole = 2 * integrate(kernel.profile, 0.0, kernel.profile_reach(1e-8), 64)
+    return float(np.prod(whole / (2 * halves + whole)))
 
 
 def count_amount(family: Chooser, frame: Frame, guarantee: Guarantee, view: Outlook) -> Amount:
@@ -384,7 +406,7 @@ def plan(
             "guess of the number of records"
         )
     budget = Budget(guarantee)
-    view = outlook(budget, rows, density, sampler, check_capacity(capacity_bits))
+    view = outlook(budget, frame, rows, density, sampler, check_capacity(capacity_bits))
     return draw_plan(
         frame,
         chosen,

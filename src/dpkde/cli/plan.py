@@ -115,7 +115,7 @@ def _considered(plan: Plan) -> list[str]:
     lines += [f"  {c.name}: not here, {c.obstacle}" for c in plan.considered if c.obstacle]
     best = able[0][1]
     if len(able) > 1:
-        times = able[1][1].error / best.error
+        times = max(able[1][1].error / best.error, 1.0)
         less = f"{times:.2g} times less than" if times >= 1.1 else "about that of"
         lines.append(
             f"  chosen: {able[0][0].name}, for the least predicted error, {less} {able[1][0].name}"

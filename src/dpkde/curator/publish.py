@@ -88,7 +88,7 @@ def publish(
         share of the budget that the count gets: worth giving for small tables.
     typical_density
         A public guess of a typical answer, the mean KDE value at the records; steers accuracy, not
-        privacy.
+        privacy. At least what records spread evenly over the bounds would have is assumed.
     plan
         A plan made beforehand, in place of kernel, bounds, family and seed.
     columns
@@ -141,7 +141,11 @@ def publish(
         if extra:
             raise ParameterError(f"{', '.join(extra)} is already fixed by the plan: leave it out")
     budget = Budget(guarantee)
-    view = outlook(budget, rows_guess, density, sampler, check_capacity(capacity_bits))
+    capacity = check_capacity(capacity_bits)
+
+    def look(frame: Frame, rows: int | None) -> Outlook:
+        return outlook(budget, frame, rows, density, sampler, capacity)
+
     if isinstance(points, Sketch):
         if plan is not None and plan != points.plan:
             raise ParameterError("the sketch was made under another plan")
@@ -165,11 +169,11 @@ def publish(
                     "with its parameters set (--frequencies)"
                 )
             totals = count_records(source, frame, threads)
-            count = _count(budget, totals, chosen, frame, view, sampler)
-            planned = outlook(budget, count, density, sampler, capacity_bits)
+            count = _count(budget, totals, chosen, frame, look(frame, rows_guess), sampler)
+            planned = look(frame, count)
         else:
             # Nothing waits for the count: the points are read once, and it comes with them.
-            planned = after_count(budget, chosen, frame, view, sampler)
+            planned = after_count(budget, chosen, frame, look(frame, rows_guess), sampler)
         drawn = draw_plan(
             frame, chosen, planned, seed=seed, columns=source.columns, predicted=count is not None
         )
@@ -177,7 +181,8 @@ def publish(
         if count is not None:
             return _release(made, count, budget, sampler, remarks)
     totals = (made._count, made._rows)
-    count = _count(budget, totals, made.plan.family, made.plan.frame, view, sampler)
+    frame = made.plan.frame
+    count = _count(budget, totals, made.plan.family, frame, look(frame, rows_guess), sampler)
     return _release(made, count, budget, sampler, remarks)
 
 
