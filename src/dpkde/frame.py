@@ -125,4 +125,5 @@ class Frame:
         it, by the triangle inequality. Rounding may put a coordinate an ulp outside.
         """
         halves = self.domain.halves(self.dim)
-        return None if halves is None else self.kernel.bandwidth.spans(halves)
+        with np.errstate(all="ignore"):
+            return None if halves is None else self.kernel.bandwidth.spans(halves)

@@ -297,7 +297,8 @@ def evenly_spread(frame: Frame) -> float:
         return 0.0
     kernel = frame.kernel
     whole = 2 * integrate(kernel.profile, 0.0, kernel.profile_reach(1e-8), 64)
-    return float(np.prod(whole / (2 * halves + whole)))
+    with np.errstate(all="ignore"):  # bounds may be as far apart as floats go
+        return float(np.prod(whole / (2 * halves + whole)))
 
 
 def count_amount(family: Chooser, frame: Frame, guarantee: Guarantee, view: Outlook) -> Amount:

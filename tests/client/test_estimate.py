@@ -43,9 +43,11 @@ def test_the_spread_of_releases_is_the_standard_error(
 
     A standard error off by 5% would be seen 4 standard deviations beyond the 3%.
     """
-    # Noise at two queries is less alike where cells are local: fewer releases tell as much.
+    # Noise at two queries is less alike where cells are local: fewer releases tell as much. But
+    # there the count is the larger part of a ratio's error, the same at all queries: 3,000 Laplace
+    # draws tell their spread to 2%, and 15% is asked.
     local = family in ("spline", "fastgauss")
-    releases = 2_000 if local else 2_500 if "sampler" in guarantee else 6_000
+    releases = 3_000 if local else 2_500 if "sampler" in guarantee else 6_000
     made = _sketch(family)
     sums, ratios = np.empty((releases, len(QUERIES))), np.empty((releases, len(QUERIES)))
     declared = np.empty((releases, len(QUERIES)))
@@ -57,9 +59,10 @@ def test_the_spread_of_releases_is_the_standard_error(
     expected = release.kernel_sum_standard_error(QUERIES)
     pooled = math.sqrt(((sums - sums.mean(axis=0)) ** 2 / expected**2).mean())
     assert pooled == pytest.approx(1.0, abs=0.03)
-    # The ratio: the delta method, at 4,000 records, to the same 3%.
+    # The ratio: the delta method, at 4,000 records, to the same 3% where noise is the larger part.
     spread = np.sqrt(((ratios - ratios.mean(axis=0)) ** 2).mean(axis=0))
-    assert (spread / declared.mean(axis=0)).mean() == pytest.approx(1.0, abs=0.03)
+    agreement = 0.15 if local else 0.03
+    assert (spread / declared.mean(axis=0)).mean() == pytest.approx(1.0, abs=agreement)
     # Unbiased over the noise: the exact answers of this plan are the mean, to 6 standard errors.
     table = made._table.astype(np.float64)
     exact = made.plan.pair.respond(QUERIES, table)
