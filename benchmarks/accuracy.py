@@ -51,6 +51,8 @@ class Task:
     """Whether our error is also compared with 1/(εn)."""
 
 
+PEER_DRAWS = 30
+"""Releases of each of the peer's parameters: with few, the best of many would be a lucky one."""
 LOW = {"0.01": 1 / 3, "0.05": 1 / 4, "0.2": 1 / 4, "1": 1 / 4}
 
 
@@ -159,7 +161,7 @@ def best_peer(
             plan = Plan(frame, family, pair, DEFAULT_CAPACITY_BITS, seed)
             table = sketch(points, plan)._table
             law = price(amount, DiscreteLaplace, pair.bounds)
-            for _ in range(6):
+            for _ in range(PEER_DRAWS):
                 noisy = (table + draw(law, pair.bounds.cells)).astype(np.float64)
                 errors.append(np.abs(pair.respond(queries, noisy) / len(points) - truth).mean())
         found.append((float(np.mean(errors)), label))

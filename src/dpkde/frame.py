@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.domain import Box, Domain, Mask
+from dpkde.domain import Box, Domain, Mask, Sets, Sphere, Unbounded
 from dpkde.errors import ParameterError, SchemaError
-from dpkde.kernels import Kernel, Points
+from dpkde.kernels import Kernel, Points, home
 
 
 class _Walls(NamedTuple):
@@ -42,11 +42,14 @@ class Frame:
         dim: int | None = None,
         fallback_dim: int | None = None,
     ) -> Frame:
-        """Check that kernel, domain and points agree on the number of columns."""
+        """Check that kernel, domain and points agree on where they live, and on the columns.
+
+        A kernel of directions or of sets brings its domain with it, where none is declared.
+        """
         told = {
             "the points": dim,
             "the bounds": domain.dim,
-            "the bandwidth": kernel.bandwidth.dim,
+            "the bandwidth": getattr(kernel, "dim", None) or kernel.bandwidth.dim,
         }
         known = {source: value for source, value in told.items() if value is not None}
         if not known and fallback_dim is not None:
@@ -62,6 +65,15 @@ class Frame:
         count = next(iter(known.values()))
         if count < 1:
             raise SchemaError("points need at least one column")
+        place = home(kernel)
+        if place != "space" and isinstance(domain, Unbounded):
+            domain = Sphere() if place == "sphere" else Sets(count)
+        if place != "space" and domain.kind != place:
+            fix = "Sphere()" if place == "sphere" else f"Sets({count})"
+            raise ParameterError(
+                f"the {kernel.name} kernel lives on {'the ' if place == 'sphere' else ''}{place}, "
+                f"not in a {domain.kind}: use bounds={fix}, or leave bounds out"
+            )
         return cls(kernel, domain, count)
 
     def place(self, rows: NDArray[Any]) -> tuple[Points, Mask]:

@@ -61,4 +61,5 @@ def estimate(
     pair = chosen.draw(frame, chosen.lattice_bits[1], seed)
     made = sketch(rows, Plan(frame, chosen, pair, DEFAULT_CAPACITY_BITS, seed))
     sums = made._table.astype(np.float64)
-    return pair.respond(as_queries(queries, frame.dim), sums, groups) / max(1, len(rows))
+    answers = pair.respond(as_queries(queries, frame.dim), sums, groups) / max(1, made._count)
+    return np.asarray(answers + pair.constant)

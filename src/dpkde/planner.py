@@ -9,6 +9,7 @@ sketches that can be merged, bit for bit.
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 from collections.abc import Mapping, Sequence
@@ -34,9 +35,9 @@ from dpkde.families.base import (
     is_real,
     registry,
 )
-from dpkde.families.bsplines import integrate
 from dpkde.frame import Frame
-from dpkde.kernels import Kernel, ProductKernel, kernel_from_json
+from dpkde.kernels import Kernel, ProductKernel, home, is_product, kernel_from_json
+from dpkde.kernels.base import gauss_points, graded
 from dpkde.privacy.budget import COUNT, Adjacency, Amount, Budget, Guarantee
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
 from dpkde.privacy.noise.draw import laws_of
@@ -44,9 +45,10 @@ from dpkde.privacy.numbers import Exact
 
 PLAN_FORMAT = "dpkde-plan"
 PLAN_VERSION = 1
-UNKNOWN_ROWS = 1 << 12
-"""Where nothing is known of the number of records, the count's share is set as for this many: a
-large one costs large tables little, a small one would leave small tables without a usable count."""
+FEWEST_ROWS = 1 << 12
+WORTHWHILE = 50
+"""Where nothing is known of the number of records, the count's share is set as for a release worth
+making: at least 4096 records, and a typical density of at least fifty times 1/(εn)."""
 LEAST_DENSITY = 1e-6
 MOST_AXES = 1 << 20
 """Most columns that a file may declare."""
@@ -277,7 +279,7 @@ def outlook(
 ) -> Outlook:
     """Return what is known in public, for what is left of a budget."""
     return Outlook(
-        rows or UNKNOWN_ROWS,
+        rows or assumed_rows(budget.guarantee, density),
         max(density, evenly_spread(frame)),
         budget.guarantee.adjacency,
         options(budget, sampler),
@@ -286,19 +288,39 @@ def outlook(
     )
 
 
-def evenly_spread(frame: Frame) -> float:
-    """Return about the KDE of records spread evenly over the bounds: hardly any data have less.
+def assumed_rows(guarantee: Guarantee, density: float) -> float:
+    """Return how many records to set the count's share for, where nothing is known of them."""
+    if guarantee.rho is not None:
+        strength = math.sqrt(2 * float(guarantee.rho))
+    else:
+        assert guarantee.epsilon is not None
+        strength = float(guarantee.epsilon)
+    return max(WORTHWHILE / max(strength * density, 2.0**-40), float(FEWEST_ROWS))
 
-    ∏ I/(w + I) over axes of w bandwidths, I the integral of the kernel's profile; 0 where the
-    kernel is no product or there are no bounds.
+
+def evenly_spread(frame: Frame) -> float:
+    """Return about the KDE of records spread evenly over the domain: hardly any data have less.
+
+    ∏ I/(w + I) over axes of w bandwidths, I^d the integral of the kernel; ½ for directions; 0
+    where nothing is known.
     """
-    halves = frame.halves()
-    if halves is None or not isinstance(frame.kernel, ProductKernel):
+    kernel, halves = frame.kernel, frame.halves()
+    if home(kernel) != "space":
+        return 0.5 if home(kernel) == "sphere" else 0.0
+    if halves is None:
         return 0.0
-    kernel = frame.kernel
-    whole = 2 * integrate(kernel.profile, 0.0, kernel.profile_reach(1e-8), 64)
     with np.errstate(all="ignore"):  # bounds may be as far apart as floats go
-        return float(np.prod(whole / (2 * halves + whole)))
+        try:
+            if isinstance(kernel, ProductKernel) and is_product(kernel):
+                t, mass = gauss_points(graded(min(kernel.profile_reach(1e-8), 1e4)))
+                whole = 2 * float(kernel.profile(t) @ mass)
+            else:
+                unit = kernel.integral(frame.dim) / kernel.bandwidth.determinant(frame.dim)
+                whole = float(unit ** (1 / frame.dim))
+        except (ArithmeticError, ParameterError):
+            return 0.0
+        spread = float(np.prod(whole / (2 * halves + whole)))
+        return spread if math.isfinite(spread) else 0.0
 
 
 def count_amount(family: Chooser, frame: Frame, guarantee: Guarantee, view: Outlook) -> Amount:
@@ -307,7 +329,7 @@ def count_amount(family: Chooser, frame: Frame, guarantee: Guarantee, view: Outl
     A KDE value p = s/n has squared error (Var s + p²·Var n)/n². With G = σ_s·ε_t/√2 the size of
     the table's noise at a query, the best split is ε_c/ε_t = (p/G)^{2/3} for pure ε and
     ρ_c/ρ_t = p/G for zCDP (G then in units of 1/√2ρ_t). G comes from public numbers: where n is
-    not known yet, as for `UNKNOWN_ROWS`; and at least 1, that of a single query answered alone.
+    not known yet, as for `assumed_rows`; and at least 1, that of a single query answered alone.
     """
     density = view.typical_density
     noise = family.choose(frame, view).predict(frame, view).noise * view.rows

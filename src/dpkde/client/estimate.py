@@ -28,7 +28,8 @@ def kernel_sum(release: Release, queries: ArrayLike, *, groups: int = 1) -> NDAr
         raise ParameterError(f"groups must be a whole number, at least 1, got {groups!r}")
     table = release.table.astype(np.float64)
     pair = release.plan.pair
-    return _answer(release, queries, lambda chunk: pair.respond(chunk, table, groups))
+    sums = _answer(release, queries, lambda chunk: pair.respond(chunk, table, groups))
+    return sums + pair.constant * release.count
 
 
 def kde(
@@ -40,27 +41,36 @@ def kde(
 
 
 def kernel_sum_standard_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
-    """Return √Var(cell)·‖g(y)‖: the cells' noise is uncorrelated, with equal variances."""
-    law = release.law("table")
-    deviation = math.sqrt(law.variance) if law is not None else 0.0
-    pair = release.plan.pair
-    return _answer(release, queries, lambda chunk: deviation * pair.response_norm(chunk))
+    """Return √Var(cell)·‖g(y)‖: the cells' noise is uncorrelated, with equal variances.
+
+    Where a kernel has a constant part, the noise on the count comes on top.
+    """
+    constant = release.plan.pair.constant
+    return np.hypot(_table_error(release, queries), constant * _deviation(release, "count"))
 
 
 def standard_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
-    """Return √(Var s + p²·Var n)/n for the ratio p = s/n."""
-    table_part = kernel_sum_standard_error(release, queries)
-    law = release.law("count")
-    if law is None:
-        return table_part / release.count
-    count_part = kde(release, queries) * math.sqrt(law.variance)
-    return np.hypot(table_part, count_part) / release.count
+    """Return √(Var s + (p − c)²·Var n)/n for p = c + s/n, c the kernel's constant part."""
+    part = kde(release, queries) - release.plan.pair.constant
+    count_part = part * _deviation(release, "count")
+    return np.hypot(_table_error(release, queries), count_part) / release.count
+
+
+def _deviation(release: Release, purpose: str) -> float:
+    """Return the standard deviation of the noise on ``"table"`` or ``"count"``."""
+    law = release.law(purpose)
+    return math.sqrt(law.variance) if law is not None else 0.0
+
+
+def _table_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
+    """Return what the table's noise does to a sum."""
+    deviation, pair = _deviation(release, "table"), release.plan.pair
+    return _answer(release, queries, lambda chunk: deviation * pair.response_norm(chunk))
 
 
 def sampling_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
     """Return what the family itself adds to the error of `kde`, by its own estimate."""
-    law = release.law("table")
-    variance = law.variance if law is not None else 0.0
+    variance = _deviation(release, "table") ** 2
     table = release.table.astype(np.float64)
     pair = release.plan.pair
 

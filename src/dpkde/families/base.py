@@ -13,7 +13,9 @@ F = Σ f(x)             the table of a `Sketch`
 F̃ = F + noise          the table of a `Release`
 Q                      `Bounds.cells`
 R, S                   `Bounds.linf`, `.l1`, `.l2_squared`: what one record can do to the table
-I repetitions, J       `Fourier.frequencies`, `FastGauss.repetitions`; `kde(queries, groups=J)`
+I repetitions, J       `Fourier.frequencies`, `FastGauss.repetitions`, `Hashing.repetitions`;
+                       ``kde(queries, groups=J)``
+B', buckets            `Hashing.buckets`
 =====================  =====================================================================
 
 A family is added by writing one module with a `Family` and a `Pair`, a proof beside it
@@ -263,10 +265,15 @@ class Pair(ABC):
 
     @abstractmethod
     def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
-        """Return ⟨table, g(y)⟩ / 2^bits for each query.
+        """Return ⟨table, g(y)⟩ / 2^bits for each query, without the `constant`.
 
         With groups J > 1: the median over J groups of repetitions, as in the paper.
         """
+
+    @property
+    def constant(self) -> float:
+        """c, where the kernel is c + E f(x)·g(y): that part of a sum comes from the count."""
+        return 0.0
 
     @abstractmethod
     def own_variance(
@@ -312,9 +319,10 @@ def registry() -> dict[str, type[Family]]:
     """Return the families by the name they have in a release file."""
     from dpkde.families.fastgauss import FastGauss
     from dpkde.families.fourier import Fourier
+    from dpkde.families.hashing import Hashing
     from dpkde.families.spline import Spline
 
-    families: tuple[type[Family], ...] = (Spline, FastGauss, Fourier)
+    families: tuple[type[Family], ...] = (Spline, FastGauss, Fourier, Hashing)
     return {family.name: family for family in families}
 
 

@@ -16,7 +16,6 @@ this is public and belongs to g: floating point is welcome here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.kernels import ProductKernel
+from dpkde.kernels.base import gauss_points, graded
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +35,12 @@ _TAIL = 1e-7
 """How far the kernel is followed; and coefficients that stay below are always left out."""
 _LEFT_OUT = 0.005
 """Coefficients below this part of the fit's own relative error are left out too."""
+FARTHEST = 1024.0
+"""How many bandwidths a kernel with slow tails is followed."""
+FADED = 1e-5
+"""What may be left of it there."""
+_PLANNED_REACH = 48.0
+"""How far it is followed to foresee the noise and the error of a fit."""
 _COARSE = 4
 _ENDLESS = 4096
 _LINE_WIDTH = (-0.5, 0.0, 0.5)
@@ -122,7 +128,7 @@ class AxisFit:
         return Response(np.ascontiguousarray(cut), kept, phases)
 
     def _coefficients(self, steps: Floats) -> tuple[Floats, int]:
-        products, radius = _products(self.kernel, self.degree, self.spacing, steps)
+        products, radius = _products(self.kernel, self.degree, self.spacing, steps, FARTHEST)
         return self._filtered(products, self.ridge), radius
 
     def _filtered(self, products: Floats, ridge: float) -> Floats:
@@ -144,7 +150,7 @@ class AxisFit:
     def _study(self) -> tuple[Floats, Floats, float, float]:
         """Positions, φ² summed up to them, and the two relative errors of `quality`."""
         steps = np.arange(_COARSE) / _COARSE
-        products, radius = _products(self.kernel, self.degree, self.spacing, steps)
+        products, radius = _products(self.kernel, self.degree, self.spacing, steps, _PLANNED_REACH)
         plain = self._filtered(products, 0.0)
         ridged = self._filtered(products, self.ridge) if self.ridge else plain
         # Least squares leaves a residual orthogonal to every spline: Pythagoras.
@@ -181,9 +187,9 @@ class AxisFit:
             level += 2 * entries[m] * np.cos(2 * np.pi * m * ratios)
         here = np.sinc(ratios) ** (self.degree + 1) / level
         aliases = np.add.outer(ratios, [-3, -2, -1, 1, 2, 3])
-        heights = _transform(self.kernel, aliases * (2 * np.pi / self.spacing))
+        heights = self.kernel.profile_transform(aliases * (2 * np.pi / self.spacing))
         there = ((heights * np.sinc(aliases) ** (self.degree + 1)) ** 2).sum(axis=-1)
-        full = float(_transform(self.kernel, np.zeros(1))[0])
+        full = float(self.kernel.profile_transform(np.zeros(1))[0])
         return float(2 * (here**2 * there).mean(axis=1).sum()) / full**2
 
     def quality(self, intervals: int) -> Quality:
@@ -225,9 +231,9 @@ class Quality:
 
 @lru_cache(maxsize=256)
 def _products_cached(
-    kernel: ProductKernel, degree: int, spacing: float, steps: tuple[float, ...]
+    kernel: ProductKernel, degree: int, spacing: float, steps: tuple[float, ...], farthest: float
 ) -> tuple[Floats, int]:
-    reach = kernel.profile_reach(_TAIL / 10) / spacing
+    reach = min(kernel.profile_reach(_TAIL / 10), farthest) / spacing
     radius = int(np.ceil(reach + (degree + 1) / 2)) + 1
     # Filters ring: beyond the kernel's own reach φ fades like 0.75^distance at worst (degree 5).
     length = 1 << int(np.ceil(np.log2(2 * (radius + 64))))
@@ -252,41 +258,17 @@ def _products_cached(
 
 
 def _products(
-    kernel: ProductKernel, degree: int, spacing: float, steps: Floats
+    kernel: ProductKernel, degree: int, spacing: float, steps: Floats, farthest: float
 ) -> tuple[Floats, int]:
     """Return (B_p ∗ k)(phase + radius − a) for each phase and column a, and the radius."""
-    return _products_cached(kernel, degree, spacing, tuple(steps.tolist()))
+    return _products_cached(kernel, degree, spacing, tuple(steps.tolist()), farthest)
 
 
 @lru_cache(maxsize=64)
 def _energy(kernel: ProductKernel) -> float:
     """Return ∫ profile(t)² dt."""
-    return 2 * integrate(lambda t: kernel.profile(t) ** 2, 0.0, kernel.profile_reach(1e-8), 64)
-
-
-def _transform(kernel: ProductKernel, frequencies: Floats) -> Floats:
-    """Return k̂(ω) = 2 ∫₀^∞ profile(t) cos ωt dt."""
-    top = float(np.abs(frequencies).max())
-    t, mass = _spectral_rule(kernel, 8 + int(top))
-    return np.asarray(2 * np.cos(np.multiply.outer(frequencies, t)) @ mass)
-
-
-@lru_cache(maxsize=64)
-def _spectral_rule(kernel: ProductKernel, panels: int) -> tuple[Floats, Floats]:
-    """Return Gauss points on the profile's reach, and their weights times the profile."""
-    points, weights = np.polynomial.legendre.leggauss(8)
-    width = kernel.profile_reach(1e-8) / panels / 2
-    t = (width * (2 * np.arange(panels)[:, np.newaxis] + 1 + points)).reshape(-1)
-    return t, kernel.profile(t) * np.tile(weights * width, panels)
-
-
-def integrate(function: Callable[[Floats], Floats], low: float, high: float, panels: int) -> float:
-    """Return the integral of a function over [low, high], eight Gauss points a panel."""
-    points, weights = np.polynomial.legendre.leggauss(8)
-    width = (high - low) / panels / 2
-    centres = low + width * (2 * np.arange(panels) + 1)
-    t = centres[:, np.newaxis] + width * points
-    return float((function(t) @ weights).sum() * width)
+    t, mass = gauss_points(graded(min(kernel.profile_reach(1e-8), FARTHEST)))
+    return 2 * float(kernel.profile(t) ** 2 @ mass)
 
 
 @lru_cache(maxsize=4096)

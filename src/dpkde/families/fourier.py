@@ -28,7 +28,7 @@ from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors
 from dpkde.frame import Frame
-from dpkde.kernels import Points
+from dpkde.kernels import Points, ShiftInvariantKernel, has_spectrum
 from dpkde.privacy.budget import Bounds
 
 Form = Literal["pairs", "phase"]
@@ -39,6 +39,7 @@ _SEED_BLOCK = 64
 _STEP_BITS = 14
 _LEAST_STEP_BITS, _MOST_STEP_BITS = 6, 20
 _LIMIT = 1 << 30
+_EXACT = 2.0**52
 _SLACK = 310
 """What the check in `phases.turn` lets a pair be longer than 2^bits, for 22 bits; see the proof."""
 
@@ -93,6 +94,8 @@ class Fourier(Family):
     @classmethod
     def obstacle(cls, frame: Frame) -> str | None:
         """Every kernel with a spectrum, in any domain that is not wider than 2^24 bandwidths."""
+        if not has_spectrum(frame.kernel):
+            return f"the {frame.kernel.name} kernel has no spectrum to draw frequencies from"
         try:
             step_bits_for(frame.reach())
         except ParameterError as error:
@@ -152,18 +155,27 @@ class Fourier(Family):
 
     def draw(self, frame: Frame, bits: int, seed: int) -> FourierPair:
         """Draw D frequencies; the first ones of a seed are the same whatever D is."""
-        d = self._settled()
+        d, kernel = self._settled(), frame.kernel
+        self.check(frame)
+        assert isinstance(kernel, ShiftInvariantKernel)
         step_bits = self.step_bits if self.step_bits is not None else step_bits_for(frame.reach())
         per_step = 2.0 ** (32 - step_bits) / (2 * math.pi)
-        omegas, betas = [], []
+        omegas, betas, others = [], [], []
         for block in range(-(-d // _SEED_BLOCK)):
             sequence = np.random.SeedSequence(seed, spawn_key=(block,))
             generator = np.random.Generator(np.random.Philox(sequence))
-            omegas.append(frame.kernel.spectrum(generator, _SEED_BLOCK, frame.dim))
+            omegas.append(kernel.spectrum(generator, _SEED_BLOCK, frame.dim))
             betas.append(generator.integers(-(1 << 31), 1 << 31, _SEED_BLOCK, dtype=np.int64))
-        turns = np.rint(np.concatenate(omegas)[:d] * per_step)
-        # The remainder is exact in float64, and lies in (−2³², 2³²).
-        frequencies = np.fmod(turns, 2.0**32).astype(np.int64).astype(np.int32)
+            shape = (_SEED_BLOCK, frame.dim)
+            others.append(generator.integers(-(1 << 31), 1 << 31, shape, dtype=np.int64))
+        with np.errstate(all="ignore"):
+            turns = np.rint(np.concatenate(omegas)[:d] * per_step)
+            # The remainder is exact in float64, and lies in (−2³², 2³²).
+            wrapped = np.fmod(turns, 2.0**32)
+        # Spectra with heavy tails have frequencies whose remainder no float holds: any will do.
+        held = np.abs(turns) < _EXACT
+        wrapped = np.where(held, wrapped, np.concatenate(others)[:d])
+        frequencies = wrapped.astype(np.int64).astype(np.int32)
         phase = np.concatenate(betas)[:d].astype(np.int32)
         offsets = phase if self.form == "phase" else np.zeros(d, dtype=np.int32)
         return FourierPair(frame, bits, self.form, step_bits, frequencies, offsets)

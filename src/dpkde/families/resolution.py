@@ -61,6 +61,9 @@ _LEAST_TRIED = 0.02
 _SPACINGS = tuple(round(1.6 * 1.04**-i, 4) for i in range(60))
 _WORTH = ((1, 0.55, 2.0), (2, 0.35, 1.6), (3, 0.0, 1.3), (4, 0.0, 0.9), (5, 0.0, 0.8))
 """For each degree the spacings at which it can be best: elsewhere another one has less of both."""
+_ROUGH_SPACINGS = tuple(round(1.6 * 1.08**-i, 4) for i in range(58))
+_ROUGH_WORTH = ((1, 0.0, 2.0), (2, 0.0, 1.6), (3, 0.0, 1.3))
+"""The same where the kernel has a kink, which fine meshes and low degrees follow best."""
 _RIDGES = (0.03, 0.1)
 _EXACT_UP_TO = 8
 _FLAT_UP_TO = 1.5
@@ -230,7 +233,7 @@ def axis_options(kernel: ProductKernel, wish: Wish, stride: int) -> tuple[Option
         loss = line_error(line.line_loss)
         whole = max(2 * half, 1e-3) if spacing is None else spacing
         found.append(Option(1, whole, 0.0, line.flat, loss, 2, lean=line.lean, is_tilt=True))
-    for p, h in _meshes(half, degree, spacing, stride):
+    for p, h in _meshes(wish, stride, kernel.is_smooth):
         intervals = count_intervals(half, h)
         if is_line(p, intervals) or h > WIDEST_SPACING or intervals + p > MOST_CHOSEN:
             continue
@@ -241,14 +244,14 @@ def axis_options(kernel: ProductKernel, wish: Wish, stride: int) -> tuple[Option
     return tuple(found)
 
 
-def _meshes(
-    half: float, degree: int | None, spacing: float | None, stride: int
-) -> Iterator[tuple[int, float]]:
+def _meshes(wish: Wish, stride: int, smooth: bool) -> Iterator[tuple[int, float]]:
     """Yield degrees and spacings: few intervals fill the axis exactly, many may reach beyond.
 
     With a stride all reach beyond, so that fits are shared between axes of different widths.
     """
-    for p, low, high in _WORTH:
+    half, degree, spacing = wish.half, wish.degree, wish.spacing
+    worth = _WORTH if smooth or degree is not None else _ROUGH_WORTH
+    for p, low, high in worth:
         if degree not in (None, p):
             continue
         if spacing is not None:
@@ -256,7 +259,7 @@ def _meshes(
             continue
         low, high = (low, high) if degree is None else (0.0, 2.0)
         seen = set()
-        for h in _SPACINGS[::stride]:
+        for h in (_SPACINGS if smooth else _ROUGH_SPACINGS)[::stride]:
             intervals = count_intervals(half, h)
             fills = intervals <= _EXACT_UP_TO and stride == 1
             exact = 2 * half / intervals if fills else h

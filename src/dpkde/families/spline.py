@@ -38,10 +38,10 @@ from dpkde.families.base import (
     is_whole,
     no_repetitions,
 )
-from dpkde.families.bsplines import MAX_DEGREE, PHASES, Response, axis_fit
+from dpkde.families.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.grid import Grid
 from dpkde.frame import Frame
-from dpkde.kernels import Points, ProductKernel
+from dpkde.kernels import Points, ProductKernel, is_product
 from dpkde.privacy.budget import Bounds
 
 MOST_CELLS = 1 << 26
@@ -118,8 +118,11 @@ class Spline(Family):
     @classmethod
     def obstacle(cls, frame: Frame) -> str | None:
         """Product kernels, in a bounded domain."""
-        if not isinstance(frame.kernel, ProductKernel):
-            return f"the {frame.kernel.name} kernel is not a product over axes"
+        kernel = frame.kernel
+        if not isinstance(kernel, ProductKernel) or not is_product(kernel):
+            return f"this {kernel.name} kernel is not a product over axes"
+        if float(kernel.profile(np.array([FARTHEST]))[0]) > FADED:
+            return f"this {kernel.name} kernel has not faded {FARTHEST:g} bandwidths away"
         return resolution.unbounded(frame)
 
     def settle(self, frame: Frame) -> Spline:

@@ -1,0 +1,114 @@
+"""Kernels: exact values, integral over space, and what families draw from.
+
+==================  ==================================  ============================
+kernel              k(x, y), σ = 1                      served by
+==================  ==================================  ============================
+`Gaussian`          exp(−‖x − y‖²)                      splines, fast Gauss, Fourier
+`Laplacian`         exp(−‖x − y‖₁)                      splines, Fourier, hashing
+`Cauchy`            ∏ 1/(1 + (x_k − y_k)²)              splines, Fourier
+`Hat`               ∏ max(0, 1 − |x_k − y_k|)           splines, Fourier, hashing
+`ExponentialLp`     exp(−‖x − y‖_p^power)               by p and power
+`Matern`            Matérn's of order ν                 Fourier
+`RationalQuadratic` (1 + ‖x − y‖²/a)^{−a}               Fourier
+`Erfc`              erfc(r)/(2 − erfc(r))               Fourier, hashing
+`Geodesic`          1 − angle/π                         hashing
+`Jaccard`           |A ∩ B|/|A ∪ B|                     hashing
+`Product`           ∏ k_i(x, y)                         what serves all its parts
+`Mixture`           Σ w_i k_i(x, y)                     what serves all its parts
+==================  ==================================  ============================
+
+**To add a kernel**, write a frozen dataclass with the methods of `Kernel`, a `name` and a
+`version`. With a ``spectrum`` it works with `Fourier` at once, with the methods of
+`ProductKernel` with `Spline`, with ``pitches`` with `Hashing`. ``dpkde.load(path,
+kernels=[Mine])`` reads releases made with it. ``docs/extend.md`` has an example.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpkde.errors import FormatError, ParameterError
+from dpkde.kernels.bandwidth import Bandwidth, BandwidthLike, Points
+from dpkde.kernels.base import (
+    BinnedKernel,
+    Json,
+    Kernel,
+    ProductKernel,
+    ShiftInvariantKernel,
+    home,
+    is_binned,
+    is_product,
+)
+from dpkde.kernels.combine import Mixture, Product, has_spectrum
+from dpkde.kernels.product import Cauchy, Gaussian, Hat, Laplacian
+from dpkde.kernels.radial import Erfc, ExponentialLp, Matern, RationalQuadratic
+from dpkde.kernels.similarity import Geodesic, Jaccard
+
+__all__ = [
+    "KERNELS",
+    "Bandwidth",
+    "BandwidthLike",
+    "BinnedKernel",
+    "Cauchy",
+    "Erfc",
+    "ExponentialLp",
+    "Gaussian",
+    "Geodesic",
+    "Hat",
+    "Jaccard",
+    "Kernel",
+    "Laplacian",
+    "Matern",
+    "Mixture",
+    "Points",
+    "Product",
+    "ProductKernel",
+    "RationalQuadratic",
+    "ShiftInvariantKernel",
+    "has_spectrum",
+    "home",
+    "is_binned",
+    "is_product",
+    "kernel_from_json",
+]
+
+KERNELS: dict[str, type[Any]] = {
+    kernel.name: kernel
+    for kernel in (
+        Gaussian,
+        Laplacian,
+        Cauchy,
+        Hat,
+        ExponentialLp,
+        Matern,
+        RationalQuadratic,
+        Erfc,
+        Geodesic,
+        Jaccard,
+        Product,
+        Mixture,
+    )
+}
+"""Kernels by the name they have in a release file."""
+
+
+def kernel_from_json(
+    name: Any, version: Any, parameters: Json, extra: tuple[type[Any], ...] = ()
+) -> Kernel:
+    """Rebuild a kernel from what a release file says of it. Names are looked up, never imported."""
+    known = KERNELS | {kernel.name: kernel for kernel in extra}
+    if name not in known:
+        raise FormatError(
+            f"this file uses the kernel {name!r}, which is unknown here; "
+            "pass it as dpkde.load(path, kernels=[...])"
+        )
+    kernel = known[name]
+    if version != kernel.version:
+        raise FormatError(f"this file uses version {version} of the {name} kernel")
+    try:
+        made: Kernel = kernel(**parameters)
+        return made
+    except FormatError:
+        raise
+    except (ParameterError, TypeError, RecursionError) as error:
+        raise FormatError(f"the parameters of the {name} kernel are damaged: {error}") from None

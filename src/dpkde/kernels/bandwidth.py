@@ -1,0 +1,131 @@
+"""Bandwidth: what one unit of distance means, as a number, one number an axis, or a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import ParameterError
+
+Points = NDArray[np.float64]
+BandwidthLike = float | Sequence[float] | Sequence[Sequence[float]] | NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """σ as a scalar, one σ an axis, or a positive definite matrix B: distances are ‖B⁻¹Δ‖.
+
+    >>> Bandwidth.of(0.5)
+    0.5
+    >>> Bandwidth.of([1, 10]).dim
+    2
+    """
+
+    value: tuple[float, ...] | tuple[tuple[float, ...], ...]
+    is_scalar: bool = False
+
+    @classmethod
+    def of(cls, value: Bandwidth | BandwidthLike) -> Bandwidth:
+        """Check what a caller typed."""
+        if isinstance(value, Bandwidth):
+            return value
+        wrong = ParameterError(
+            "bandwidth must be a positive number, one positive number an axis, or a symmetric "
+            f"positive definite matrix, got {value!r}"
+        )
+        try:
+            array = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise wrong from None
+        if array.size == 0 or not np.isfinite(array).all() or array.ndim > 2:
+            raise wrong
+        if array.ndim < 2:
+            with np.errstate(all="ignore"):
+                if not ((array > 0) & np.isfinite(1 / array)).all():
+                    raise wrong
+            entries = tuple(float(v) for v in np.atleast_1d(array))
+            return cls(entries, array.ndim == 0)
+        if array.shape[0] != array.shape[1] or not np.allclose(array, array.T, rtol=1e-10):
+            raise wrong
+        symmetric = (array + array.T) / 2
+        if np.linalg.eigvalsh(symmetric).min() <= 0:
+            raise wrong
+        rows = tuple(tuple(float(v) for v in row) for row in symmetric)
+        return cls(rows)
+
+    @cached_property
+    def _inverse(self) -> NDArray[np.float64]:
+        array = np.array(self.value, dtype=np.float64)
+        return _inverse(array) if self.is_matrix else np.asarray(1 / array)
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether it is a full matrix."""
+        return isinstance(self.value[0], tuple)
+
+    @property
+    def dim(self) -> int | None:
+        """The number of axes it prescribes; None for a scalar."""
+        return None if self.is_scalar else len(self.value)
+
+    def determinant(self, dim: int) -> float:
+        """Return the volume that one cubic unit of bandwidth takes in data units."""
+        if self.is_scalar:
+            return float(self.value[0]) ** dim  # type: ignore[arg-type]
+        array = np.array(self.value)
+        return float(np.linalg.det(array)) if self.is_matrix else float(array.prod())
+
+    def smallest(self) -> float:
+        """Return the least σ along any direction."""
+        array = np.array(self.value)
+        return float(np.linalg.eigvalsh(array).min()) if self.is_matrix else float(array.min())
+
+    def whiten(self, offsets: Points) -> Points:
+        """Return B⁻¹Δ for each row Δ of `offsets`, shape (n_points, dim), as a new array.
+
+        A row's result depends on that row alone, bit for bit: elementwise multiplications, and
+        for a matrix a sum over columns in a fixed order. A matrix product would not do, since
+        BLAS may round the same row differently in another batch.
+        """
+        if not self.is_matrix:
+            return offsets * self._inverse
+        result: Points = offsets[:, :1] * self._inverse[0]
+        for k in range(1, len(self.value)):
+            result += offsets[:, k : k + 1] * self._inverse[k]
+        return result
+
+    def spans(self, halves: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how far each coordinate of B⁻¹Δ can be from zero where |Δ_k| ≤ halves_k."""
+        if not self.is_matrix:
+            return np.asarray(halves * self._inverse)
+        total = np.zeros(len(halves))
+        for k in range(len(halves)):
+            total += np.abs(self._inverse[k]) * halves[k]
+        return total
+
+    def to_json(self) -> Any:
+        """Return numbers, lists or nested lists."""
+        return self.value[0] if self.is_scalar else np.array(self.value).tolist()
+
+    def __repr__(self) -> str:
+        return repr(self.to_json())
+
+
+def _inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the inverse of a positive definite matrix, the same bits on every machine.
+
+    Gauss–Jordan in elementwise operations, which are IEEE everywhere; LAPACK's differ between
+    builds, and with them the contributions of records sketched in different places.
+    """
+    size = len(matrix)
+    work = np.concatenate([matrix, np.eye(size)], axis=1)
+    for k in range(size):
+        pivot = work[k] / work[k, k]
+        work = work - work[:, k : k + 1] * pivot
+        work[k] = pivot
+    return np.asarray(work[:, size:])

@@ -1,0 +1,242 @@
+"""Kernels from kernels: products and mixtures. What serves all the parts serves the whole.
+
+A product of positive definite kernels is one, and so is a mixture. Spectra of a product add up, a
+mixture draws from one part's; hashes of a product are joined, a mixture hashes by one part's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpkde.errors import ParameterError
+from dpkde.kernels.bandwidth import Bandwidth, Points
+from dpkde.kernels.base import (
+    Floats,
+    Kernel,
+    ProductKernel,
+    ShiftInvariantKernel,
+    cosine_transform,
+    gauss_points,
+    graded,
+    home,
+    is_product,
+)
+
+MOST_PARTS = 16
+_FARTHEST = 1024.0
+
+
+@dataclass(frozen=True, init=False)
+class _Combined:
+    """Some kernels of the same home, in units of the least bandwidth among them."""
+
+    kernels: tuple[Kernel, ...]
+
+    def __init__(self, kernels: Sequence[Any]) -> None:
+        from dpkde.kernels import kernel_from_json
+
+        if isinstance(kernels, Kernel) or not isinstance(kernels, Sequence):
+            raise ParameterError("kernels must be a list, such as [Hat(1), Laplacian(2)]")
+        parts = tuple(
+            kernel_from_json(part["name"], part["version"], part["parameters"])
+            if isinstance(part, Mapping) and set(part) == {"name", "version", "parameters"}
+            else part
+            for part in kernels
+        )
+        if not 1 <= len(parts) <= MOST_PARTS or not all(isinstance(p, Kernel) for p in parts):
+            raise ParameterError(f"kernels must be a list of 1 to {MOST_PARTS} kernels")
+        homes = {home(part) for part in parts}
+        if len(homes) > 1:
+            raise ParameterError(
+                f"kernels of {' and '.join(sorted(homes))} cannot be combined: they live on "
+                "different things"
+            )
+        object.__setattr__(self, "kernels", parts)
+
+    @property
+    def home(self) -> str:
+        """Where all the parts live."""
+        return home(self.kernels[0])
+
+    @cached_property
+    def bandwidth(self) -> Bandwidth:
+        """The least bandwidth of any part in any direction: the unit that parts are measured in."""
+        return Bandwidth.of(min(part.bandwidth.smallest() for part in self.kernels))
+
+    @property
+    def dim(self) -> int | None:
+        """The number of axes that a part prescribes."""
+        told = [getattr(part, "dim", None) or part.bandwidth.dim for part in self.kernels]
+        return next((dim for dim in told if dim is not None), None)
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        """Where all the parts have a spectrum."""
+        return all(has_spectrum(part) for part in self.kernels)
+
+    def _spectra(self, generator: np.random.Generator, count: int, dim: int) -> list[Floats]:
+        """Return frequencies of every part, in radians per unit of the whole."""
+        unit = self.bandwidth.smallest()
+        found = []
+        for part in self.kernels:
+            assert isinstance(part, ShiftInvariantKernel)
+            # ω·(B⁻¹Δ) = (B⁻¹ω)·Δ, for a symmetric B.
+            found.append(part.bandwidth.whiten(part.spectrum(generator, count, dim)) * unit)
+        return found
+
+    def _parts_to_json(self) -> list[dict[str, Any]]:
+        return [
+            {"name": part.name, "version": part.version, "parameters": part.to_json()}
+            for part in self.kernels
+        ]
+
+
+@dataclass(frozen=True, init=False)
+class Product(_Combined):
+    """k(x, y) = ∏ k_i(x, y), each part with its own bandwidth.
+
+    Examples
+    --------
+    >>> from dpkde.kernels import Hat, Laplacian
+    >>> kernel = Product([Hat(2.0), Laplacian(1.0)])
+    >>> float(kernel.evaluate(np.zeros((1, 1)), np.ones((1, 1)))[0, 0].round(6))
+    0.18394
+    """
+
+    name: ClassVar[str] = "product"
+    version: ClassVar[int] = 1
+
+    def evaluate(self, points: Points, queries: Points) -> Floats:
+        """Return ∏ k_i(x, y), shape (n_points, n_queries)."""
+        values = np.ones((len(points), len(queries)))
+        for part in self.kernels:
+            values *= part.evaluate(points, queries)
+        return values
+
+    def integral(self, dim: int) -> float:
+        """By quadrature, for products over axes; there is no formula for others."""
+        if not self.is_product:
+            raise ParameterError("the integral of this product of kernels has no formula")
+        t, mass = gauss_points(graded(min(self.profile_reach(1e-12), 1e6)))
+        axis = 2 * float((self.profile(t) * mass).sum())
+        return float(axis**dim) * self.bandwidth.determinant(dim)
+
+    def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Return sums of frequencies: characteristic functions multiply."""
+        return np.asarray(sum(self._spectra(generator, count, dim)))
+
+    @property
+    def is_product(self) -> bool:
+        """Where all the parts are, with the same bandwidth for all axes."""
+        return all(is_product(part) and part.bandwidth.is_scalar for part in self.kernels)
+
+    @property
+    def is_smooth(self) -> bool:
+        """Where all the parts are."""
+        return all(isinstance(part, ProductKernel) and part.is_smooth for part in self.kernels)
+
+    def _scaled(self) -> list[tuple[ProductKernel, float]]:
+        """Return the parts, and how many of their bandwidths a unit of the whole is."""
+        unit = self.bandwidth.smallest()
+        return [
+            (part, unit / part.bandwidth.smallest())
+            for part in self.kernels
+            if isinstance(part, ProductKernel)
+        ]
+
+    def profile(self, offsets: Floats) -> Floats:
+        """Return the product of the parts' profiles."""
+        values = np.ones(np.shape(offsets))
+        for part, scale in self._scaled():
+            values *= part.profile(offsets * scale)
+        return values
+
+    def profile_reach(self, tolerance: float) -> float:
+        """Return the least of the parts' reaches."""
+        return min(part.profile_reach(tolerance) / scale for part, scale in self._scaled())
+
+    def profile_transform(self, frequencies: Floats) -> Floats:
+        """By quadrature."""
+        return cosine_transform(self, frequencies, _FARTHEST)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the parts."""
+        return {"kernels": self._parts_to_json()}
+
+
+@dataclass(frozen=True, init=False)
+class Mixture(_Combined):
+    """k(x, y) = Σ w_i·k_i(x, y), with weights that add up to one.
+
+    A mixture of hats of different bandwidths has any convex profile that one likes.
+
+    Parameters
+    ----------
+    kernels
+        The parts.
+    weights
+        One for each, positive; they are divided by their sum. By default all alike.
+
+    Examples
+    --------
+    >>> from dpkde.kernels import Hat
+    >>> kernel = Mixture([Hat(1.0), Hat(3.0)], weights=[1, 3])
+    >>> float(kernel.evaluate(np.zeros((1, 1)), np.full((1, 1), 1.5))[0, 0])
+    0.375
+    """
+
+    weights: tuple[float, ...]
+    name: ClassVar[str] = "mixture"
+    version: ClassVar[int] = 1
+
+    def __init__(self, kernels: Sequence[Any], weights: Sequence[float] | None = None) -> None:
+        super().__init__(kernels)
+        given = [1.0] * len(self.kernels) if weights is None else weights
+        wrong = ParameterError("weights must be positive numbers, one for each kernel")
+        try:
+            array = np.array(given, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise wrong from None
+        if array.shape != (len(self.kernels),) or not ((array > 0) & (array < 1e100)).all():
+            raise wrong
+        total = float(array.sum())
+        normal = array if abs(total - 1) < 1e-12 else array / total
+        object.__setattr__(self, "weights", tuple(normal.tolist()))
+
+    def evaluate(self, points: Points, queries: Points) -> Floats:
+        """Return Σ w_i·k_i(x, y), shape (n_points, n_queries)."""
+        values = np.zeros((len(points), len(queries)))
+        for weight, part in zip(self.weights, self.kernels, strict=True):
+            values += weight * part.evaluate(points, queries)
+        return values
+
+    def integral(self, dim: int) -> float:
+        """Σ w_i times the parts' integrals."""
+        pairs = zip(self.weights, self.kernels, strict=True)
+        return sum(weight * part.integral(dim) for weight, part in pairs)
+
+    def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Return frequencies of a part that is drawn for each."""
+        spectra = np.array(self._spectra(generator, count, dim))
+        return np.asarray(spectra[self.owners(generator, count), np.arange(count)])
+
+    def owners(self, generator: np.random.Generator, count: int) -> np.ndarray[Any, Any]:
+        """Draw which part each of `count` draws is of."""
+        edges = np.cumsum(self.weights)[:-1]
+        return np.searchsorted(edges, generator.random(count), side="right")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the parts and their weights."""
+        return {"kernels": self._parts_to_json(), "weights": list(self.weights)}
+
+
+def has_spectrum(kernel: Kernel) -> bool:
+    """Tell whether Fourier features can serve a kernel."""
+    return isinstance(kernel, ShiftInvariantKernel) and bool(
+        getattr(kernel, "is_shift_invariant", True)
+    )

@@ -1,0 +1,97 @@
+"""Kernels of things that are not vectors of measurements: directions, and sets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpkde.errors import ParameterError
+from dpkde.kernels.bandwidth import Bandwidth, Points
+from dpkde.kernels.base import Floats
+
+
+@dataclass(frozen=True)
+class _Unscaled:
+    """A kernel without parameters: it has no bandwidth to set."""
+
+    @property
+    def bandwidth(self) -> Bandwidth:
+        """One."""
+        return Bandwidth((1.0,), is_scalar=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Geodesic(_Unscaled):
+    """k(x, y) = 1 − θ/π, θ the angle between x and y.
+
+    Lives on the sphere: records are divided by their length, and the zero vector contributes
+    nothing. Bounds are `Sphere`, or None. Two independent directions have k = ½, opposite ones 0.
+
+    Examples
+    --------
+    >>> float(Geodesic().evaluate(np.array([[1.0, 0.0]]), np.array([[0.0, 5.0]]))[0, 0])
+    0.5
+    """
+
+    name: ClassVar[str] = "geodesic"
+    version: ClassVar[int] = 1
+    home: ClassVar[str] = "sphere"
+
+    def evaluate(self, points: Points, queries: Points) -> Floats:
+        """Return 1 − θ/π, shape (n_points, n_queries); 0 with the zero vector. O(n·q·d)."""
+        (x, some_x), (y, some_y) = _directions(points), _directions(queries)
+        minus, plus = np.zeros((len(x), len(y))), np.zeros((len(x), len(y)))
+        for k in range(x.shape[1]):
+            minus += np.subtract.outer(x[:, k], y[:, k]) ** 2
+            plus += np.add.outer(x[:, k], y[:, k]) ** 2
+        angle = 2 * np.arctan2(np.sqrt(minus), np.sqrt(plus))
+        return np.asarray((1 - angle / math.pi) * np.multiply.outer(some_x, some_y))
+
+    def integral(self, dim: int) -> float:
+        """Half the area of the unit sphere."""
+        return math.exp(dim / 2 * math.log(math.pi) - math.lgamma(dim / 2))
+
+
+def _directions(rows: Points) -> tuple[Points, Floats]:
+    """Return rows of length one, and which rows had a length."""
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    some = largest > 0
+    scaled = rows / np.where(some, largest, 1.0)[:, np.newaxis]
+    lengths = np.sqrt(np.square(scaled).sum(axis=1))
+    return scaled / np.where(some, lengths, 1.0)[:, np.newaxis], some.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Jaccard(_Unscaled):
+    """k(A, B) = |A ∩ B|/|A ∪ B|, for sets; 1 for two empty ones.
+
+    A row has one column for each element of the universe, not zero where the element is in the
+    set. Bounds are ``Sets(universe)``, or None where the width of the rows tells it.
+
+    Examples
+    --------
+    >>> float(Jaccard().evaluate(np.array([[1.0, 1, 0]]), np.array([[0.0, 1, 1]]))[0, 0].round(6))
+    0.333333
+    """
+
+    name: ClassVar[str] = "jaccard"
+    version: ClassVar[int] = 1
+    home: ClassVar[str] = "sets"
+
+    def evaluate(self, points: Points, queries: Points) -> Floats:
+        """Return |A ∩ B|/|A ∪ B|, shape (n_points, n_queries). O(n·q·universe)."""
+        a, b = (points != 0).astype(np.float64), (queries != 0).astype(np.float64)
+        both = a @ b.T
+        either = np.add.outer(a.sum(axis=1), b.sum(axis=1)) - both
+        return np.asarray(np.divide(both, either, out=np.ones_like(both), where=either > 0))
+
+    def integral(self, dim: int) -> float:
+        """Sums over all sets differ from set to set: there is none."""
+        raise ParameterError("the Jaccard kernel has no normalising constant: use kde, not density")
