@@ -11,7 +11,7 @@ import pytest
 import dpkde
 from dpkde.choice import Best, rank
 from dpkde.families.base import registry
-from dpkde.planner import evenly_spread
+from dpkde.forecast import evenly_spread
 
 KERNEL = dpkde.Gaussian(0.5)
 BOUNDS = [(-4.0, 4.0)] * 2
@@ -34,7 +34,7 @@ def _error(plan: dpkde.Plan) -> float:
 
 def test_the_least_predicted_error_is_chosen() -> None:
     plan = _plan()
-    assert [c.name for c in plan.considered] == ["spline", "fastgauss", "fourier"]
+    assert [c.name for c in plan.considered] == ["spline", "fastgauss", "fourier", "hashing"]
     errors = [c.prediction.error for c in plan.considered if c.prediction]
     assert errors == sorted(errors)
     assert len(errors) == 3

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dpkde
-from contracts.family import adversarial_rows
 from dpkde.domain import Domain, Unbounded, as_domain, domain_from_json
 from dpkde.frame import Frame
+from dpkde.testing import adversarial_rows
 
 DOMAINS: list[Domain] = [
     Unbounded(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def test_what_is_no_number(text: bytes) -> None:
     assert math.isnan(number(text))
 
 
-def rows_of(text: bytes, header: bytes = b"a,b\n", **options: str) -> NDArray[np.float64]:
+def rows_of(text: bytes, header: bytes = b"a,b\n", **options: Any) -> NDArray[np.float64]:
     source = open_points(io.BytesIO(header + text), **options)
     parts = [piece.rows() for piece in source.read()]
     return np.concatenate([np.empty((0, source.dim or 0)), *parts])

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         SchemaError,
         VersionError,
     )
+    from dpkde.families.custom import CustomFamily, Limits
     from dpkde.families.fastgauss import FastGauss
     from dpkde.families.fourier import Fourier
     from dpkde.families.hashing import Hashing
@@ -67,6 +68,7 @@ _HOMES = {
     "Box": "domain",
     "BudgetError": "errors",
     "Cauchy": "kernels",
+    "CustomFamily": "families.custom",
     "DpkdeError": "errors",
     "Erfc": "kernels",
     "ExponentialLp": "kernels",
@@ -79,6 +81,7 @@ _HOMES = {
     "Hat": "kernels",
     "Jaccard": "kernels",
     "Laplacian": "kernels",
+    "Limits": "families.custom",
     "Matern": "kernels",
     "MergeError": "errors",
     "Mixture": "kernels",
@@ -107,6 +110,7 @@ __all__ = [
     "Box",
     "BudgetError",
     "Cauchy",
+    "CustomFamily",
     "DpkdeError",
     "Erfc",
     "ExponentialLp",
@@ -119,6 +123,7 @@ __all__ = [
     "Hat",
     "Jaccard",
     "Laplacian",
+    "Limits",
     "Matern",
     "MergeError",
     "Mixture",

@@ -15,6 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from dpkde.errors import SchemaError
 from dpkde.kernels import Points
 
+QueriesLike = Any
+"""An array of shape (n_queries, dim), dense or sparse, one point, a data frame; or sets, as lists
+of element numbers, where the domain is `Sets`."""
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

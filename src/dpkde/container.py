@@ -40,6 +40,7 @@ MAX_FILE = 1 << 34
 _DTYPES: dict[str, np.dtype[Any]] = {
     "I64": np.dtype("<i8"),
     "I32": np.dtype("<i4"),
+    "F32": np.dtype("<f4"),
     "F64": np.dtype("<f8"),
 }
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}

@@ -272,14 +272,16 @@ class Sphere(Domain):
 class Sets(Domain):
     """Subsets of a universe of `universe` elements, one column an element.
 
-    Every value other than zero means that the element is in the set.
+    Every value other than zero means that the element is in the set. Points and queries may also
+    be lists of sets: iterables of element numbers from 0 to universe − 1.
     """
 
     universe: int
     kind: ClassVar[str] = "sets"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.universe, int) or self.universe < 1:
+        size = self.universe
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size < 1 << 31:
             raise ParameterError("the universe of Sets must be a positive whole number")
 
     @property
@@ -325,6 +327,11 @@ def _outside(rule: str) -> Outside:
     if rule not in ("clip", "drop"):
         raise ParameterError(f"outside must be 'clip' or 'drop', got {rule!r}")
     return rule  # type: ignore[return-value]
+
+
+def universe_of(domain: Domain) -> int | None:
+    """Return the size of the universe where records are sets, to open them as such."""
+    return domain.universe if isinstance(domain, Sets) else None
 
 
 DOMAINS: dict[str, type[Domain]] = {

@@ -57,7 +57,7 @@ class Frame:
         if not known:
             raise ParameterError(
                 "the number of columns is open: give bounds, a bandwidth for each column, or dim= "
-                "to plan"
+                "(--dim) to plan"
             )
         if len(set(known.values())) > 1:
             said = ", ".join(f"{source} have {value}" for source, value in known.items())

@@ -9,16 +9,12 @@ sketches that can be merged, bit for bit.
 
 from __future__ import annotations
 
-import math
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-
-import numpy as np
 
 from dpkde import container
 from dpkde.choice import Best, Candidate, Chooser, rank
@@ -35,24 +31,17 @@ from dpkde.families.base import (
     is_real,
     registry,
 )
+from dpkde.forecast import after_count, outlook
 from dpkde.frame import Frame
-from dpkde.kernels import Kernel, ProductKernel, home, is_product, kernel_from_json
-from dpkde.kernels.base import gauss_points, graded
-from dpkde.privacy.budget import COUNT, Adjacency, Amount, Budget, Guarantee
-from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
-from dpkde.privacy.noise.draw import laws_of
+from dpkde.kernels import Kernel, kernel_from_json
+from dpkde.privacy.budget import Adjacency, Budget, Guarantee
 from dpkde.privacy.numbers import Exact
 
 PLAN_FORMAT = "dpkde-plan"
 PLAN_VERSION = 1
-FEWEST_ROWS = 1 << 12
-WORTHWHILE = 50
-"""Where nothing is known of the number of records, the count's share is set as for a release worth
-making: at least 4096 records, and a typical density of at least fifty times 1/(εn)."""
 LEAST_DENSITY = 1e-6
 MOST_AXES = 1 << 20
 """Most columns that a file may declare."""
-_SHARE_GRID = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,11 +120,17 @@ class Plan:
         container.write(path, document, self.pair.tensors)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, families: Sequence[type[Family]] = ()) -> Plan:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        families: Sequence[type[Family]] = (),
+        kernels: Sequence[type[Kernel]] = (),
+    ) -> Plan:
         """Read a plan from a file."""
         document, tensors = container.read(path)
         expect_format(document, PLAN_FORMAT, PLAN_VERSION, str(path))
-        return plan_from_json(document.get("plan"), tensors, tuple(families))
+        return plan_from_json(document.get("plan"), tensors, tuple(families), tuple(kernels))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.digest == other.digest
@@ -173,7 +168,10 @@ def expect_format(document: Mapping[str, Any], name: str, version: int, path: st
 
 
 def plan_from_json(
-    document: Any, tensors: Tensors, families: tuple[type[Family], ...] = ()
+    document: Any,
+    tensors: Tensors,
+    families: tuple[type[Family], ...] = (),
+    kernels: tuple[type[Kernel], ...] = (),
 ) -> Plan:
     """Rebuild a plan from a file's document and the tensors of its family."""
     try:
@@ -181,6 +179,7 @@ def plan_from_json(
             str(document["kernel"]["name"]),
             int(document["kernel"]["version"]),
             document["kernel"]["parameters"],
+            kernels,
         )
         domain = domain_from_json(str(document["domain"]["kind"]), document["domain"]["parameters"])
         family = family_from_json(
@@ -255,108 +254,6 @@ def check_rows(value: int | None) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value < 2**62:
         raise ParameterError(f"expected_rows is a public guess of n, from 1 to 2^62, got {value!r}")
     return int(value)
-
-
-def options(budget: Budget, sampler: str) -> tuple[tuple[Amount, type[Law]], ...]:
-    """Return the (amount, law) pairs that what is left of a budget can buy."""
-    laws = laws_of(sampler)
-    pure, concentrated = budget.left_pure(), budget.left_concentrated()
-    found: list[tuple[Amount, type[Law]]] = []
-    if pure is not None:
-        found += [(pure, law) for law in (DiscreteLaplace, MaxNorm) if law in laws]
-    if concentrated is not None:
-        found.append((concentrated, DiscreteGaussian))
-    return tuple(found)
-
-
-def outlook(
-    budget: Budget,
-    frame: Frame,
-    rows: float | None,
-    density: float,
-    sampler: str,
-    capacity_bits: int,
-) -> Outlook:
-    """Return what is known in public, for what is left of a budget."""
-    return Outlook(
-        rows or assumed_rows(budget.guarantee, density),
-        max(density, evenly_spread(frame)),
-        budget.guarantee.adjacency,
-        options(budget, sampler),
-        capacity_bits,
-        sum(spend.law.variance for spend in budget.spends) ** 0.5,
-    )
-
-
-def assumed_rows(guarantee: Guarantee, density: float) -> float:
-    """Return how many records to set the count's share for, where nothing is known of them."""
-    if guarantee.rho is not None:
-        strength = math.sqrt(2 * float(guarantee.rho))
-    else:
-        assert guarantee.epsilon is not None
-        strength = float(guarantee.epsilon)
-    return max(WORTHWHILE / max(strength * density, 2.0**-40), float(FEWEST_ROWS))
-
-
-def evenly_spread(frame: Frame) -> float:
-    """Return about the KDE of records spread evenly over the domain: hardly any data have less.
-
-    ∏ I/(w + I) over axes of w bandwidths, I^d the integral of the kernel; ½ for directions; 0
-    where nothing is known.
-    """
-    kernel, halves = frame.kernel, frame.halves()
-    if home(kernel) != "space":
-        return 0.5 if home(kernel) == "sphere" else 0.0
-    if halves is None:
-        return 0.0
-    with np.errstate(all="ignore"):  # bounds may be as far apart as floats go
-        try:
-            if isinstance(kernel, ProductKernel) and is_product(kernel):
-                t, mass = gauss_points(graded(min(kernel.profile_reach(1e-8), 1e4)))
-                whole = 2 * float(kernel.profile(t) @ mass)
-            else:
-                unit = kernel.integral(frame.dim) / kernel.bandwidth.determinant(frame.dim)
-                whole = float(unit ** (1 / frame.dim))
-        except (ArithmeticError, ParameterError):
-            return 0.0
-        spread = float(np.prod(whole / (2 * halves + whole)))
-        return spread if math.isfinite(spread) else 0.0
-
-
-def count_amount(family: Chooser, frame: Frame, guarantee: Guarantee, view: Outlook) -> Amount:
-    """Return the share of the whole budget that the noisy count gets.
-
-    A KDE value p = s/n has squared error (Var s + p²·Var n)/n². With G = σ_s·ε_t/√2 the size of
-    the table's noise at a query, the best split is ε_c/ε_t = (p/G)^{2/3} for pure ε and
-    ρ_c/ρ_t = p/G for zCDP (G then in units of 1/√2ρ_t). G comes from public numbers: where n is
-    not known yet, as for `assumed_rows`; and at least 1, that of a single query answered alone.
-    """
-    density = view.typical_density
-    noise = family.choose(frame, view).predict(frame, view).noise * view.rows
-    if guarantee.rho is not None:
-        ratio = density / max(noise * (2 * float(guarantee.rho)) ** 0.5, 1.0)
-        return Amount(rho=guarantee.rho * _share(ratio))
-    assert guarantee.epsilon is not None
-    gain = max(noise * float(guarantee.epsilon) / 2**0.5, 1.0)
-    return Amount(epsilon=guarantee.epsilon * _share((density / gain) ** (2 / 3)))
-
-
-def after_count(
-    budget: Budget, family: Chooser, frame: Frame, view: Outlook, sampler: str
-) -> Outlook:
-    """Return the outlook for the table: the count's share set aside on paper, nothing spent."""
-    if budget.guarantee.adjacency is Adjacency.REPLACE:
-        return view
-    rehearsal = Budget(budget.guarantee)
-    amount = count_amount(family, frame, budget.guarantee, view)
-    spend = rehearsal.spend("count", amount, count_law(amount), COUNT)
-    return replace(view, options=options(rehearsal, sampler), count_noise=spend.law.variance**0.5)
-
-
-def _share(ratio: float) -> Fraction:
-    """Return ratio/(1 + ratio) on a grid, between 1/4096 and a half."""
-    share = round(_SHARE_GRID * ratio / (1 + ratio))
-    return Fraction(min(max(share, 1), _SHARE_GRID // 2), _SHARE_GRID)
 
 
 def draw_plan(
@@ -438,11 +335,6 @@ def plan(
         columns=columns,
         predicted=rows is not None,
     )
-
-
-def count_law(amount: Amount) -> type[Law]:
-    """Return the law of the count's noise: Laplace for pure ε, Gaussian for ρ."""
-    return DiscreteLaplace if amount.epsilon is not None else DiscreteGaussian
 
 
 def check_plan(plan: Any) -> Plan:

@@ -11,13 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from contracts.family import FamilyContract
 from dpkde.domain import as_domain
 from dpkde.families.base import Family, Outlook
 from dpkde.families.fastgauss import FastGauss, FastGaussPair, hermite_functions, quality, terms
 from dpkde.frame import Frame
 from dpkde.privacy.budget import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteLaplace
+from dpkde.testing import FamilyContract
 
 GAUSSIAN = dpkde.Gaussian(1.0)
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import dpkde
-from contracts.family import FamilyContract
 from dpkde.compiled import exactly
 from dpkde.domain import as_domain
 from dpkde.families.base import Family, Outlook
@@ -23,6 +22,7 @@ from dpkde.families.phases import turns
 from dpkde.frame import Frame
 from dpkde.privacy.budget import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
+from dpkde.testing import FamilyContract
 
 
 class TestFourier(FamilyContract):

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dpkde
-from contracts.family import FamilyContract
 from dpkde.domain import Ball, as_domain
 from dpkde.families import narrow
 from dpkde.families.base import Family, Outlook
@@ -23,6 +22,7 @@ from dpkde.families.spline import Spline, SplinePair
 from dpkde.frame import Frame
 from dpkde.privacy.budget import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace
+from dpkde.testing import FamilyContract
 
 GAUSSIAN = dpkde.Gaussian(1.0)
 

@@ -16,6 +16,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,7 +45,14 @@ Outside = Annotated[
 Bandwidth = Annotated[
     str | None, typer.Option(help="Kernel bandwidth σ: one number, or one for each column.")
 ]
-KernelName = Annotated[str | None, typer.Option("--kernel", help="Kernel: gaussian (default).")]
+KernelName = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel",
+        help="gaussian (default), laplacian, cauchy, hat, exponential-lp:p=1.5,power=1, "
+        "matern:nu=1.5, rational-quadratic:alpha=2, erfc, geodesic or jaccard.",
+    ),
+]
 Epsilon = Annotated[str | None, typer.Option(help="Privacy bound ε, such as 0.5 or 1/3.")]
 Delta = Annotated[str | None, typer.Option(help="δ of (ε, δ)-privacy. Default: 0, pure.")]
 Rho = Annotated[str | None, typer.Option(help="ρ of zero-concentrated privacy, in place of ε.")]
@@ -59,7 +67,7 @@ FamilyName = Annotated[
     str | None,
     typer.Option(
         "--family",
-        help="auto (default: least predicted error), spline, fastgauss or fourier.",
+        help="auto (default: least predicted error), spline, fastgauss, fourier or hashing.",
     ),
 ]
 Frequencies = Annotated[
@@ -77,6 +85,15 @@ Spacing = Annotated[
     typer.Option(
         help="Spacing of the spline family in bandwidths: one number, or one a column. "
         "Default: chosen."
+    ),
+]
+Repetitions = Annotated[
+    int | None, typer.Option(help="Repetitions of the hashing family. Default: chosen.")
+]
+Buckets = Annotated[
+    int | None,
+    typer.Option(
+        help="Buckets a repetition of the hashing family, a power of two. Default: chosen."
     ),
 ]
 ExpectedRows = Annotated[
@@ -98,6 +115,7 @@ NAMES = (
     "adjacency",
     "bandwidth",
     "bounds",
+    "buckets",
     "columns",
     "degree",
     "delimiter",
@@ -109,6 +127,7 @@ NAMES = (
     "kernel",
     "order",
     "outside",
+    "repetitions",
     "rho",
     "seed",
     "spacing",
@@ -121,6 +140,7 @@ _NUMERIC = (str, int, float)
 _TYPES: dict[str, tuple[type, ...]] = {
     "bandwidth": (*_NUMERIC, list),
     "bounds": (str, list),
+    "buckets": (int,),
     "columns": (str, list),
     "degree": (str, int, list),
     "delta": _NUMERIC,
@@ -128,6 +148,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "expected_rows": (int,),
     "frequencies": (int,),
     "order": (int,),
+    "repetitions": (int,),
     "rho": _NUMERIC,
     "seed": (int,),
     "spacing": (*_NUMERIC, list),
@@ -216,16 +237,9 @@ class Request:
 def request(options: Mapping[str, Any], dim: int | None) -> Request:
     """Turn options into what the library takes; `dim` is what the table says."""
     from dpkde.domain import Box, as_domain
-    from dpkde.kernels import KERNELS
     from dpkde.planner import as_family
 
-    if options["bandwidth"] is None:
-        raise ParameterError("--bandwidth is needed: how far a point's influence reaches")
-    kernel_name = options["kernel"] or "gaussian"
-    if kernel_name not in KERNELS:
-        raise ParameterError(f"--kernel must be one of {', '.join(KERNELS)}, got {kernel_name!r}")
-    widths = numbers(options["bandwidth"], "--bandwidth")
-    kernel = KERNELS[kernel_name](widths[0] if len(widths) == 1 else widths)
+    kernel = kernel_named(options["kernel"] or "gaussian", options["bandwidth"])
     domain = as_domain(None)
     if options["bounds"] is not None:
         given = pairs(options["bounds"])
@@ -249,7 +263,48 @@ def request(options: Mapping[str, Any], dim: int | None) -> Request:
     return Request(kernel, domain, family, guarantee, density)
 
 
+def kernel_named(text: str, bandwidth: Any) -> Kernel:
+    """Return the kernel that was typed, as in ``matern:nu=1.5``.
+
+    >>> kernel_named("exponential-lp:p=1.5,power=1", "0.2")
+    ExponentialLp(p=1.5, power=1.0, bandwidth=0.2)
+    """
+    from dpkde.kernels import KERNELS, home
+
+    name, _, rest = text.partition(":")
+    simple = {key: kind for key, kind in KERNELS.items() if key not in ("product", "mixture")}
+    if name not in simple:
+        extra = "; products and mixtures are made in Python" if name in KERNELS else ""
+        raise ParameterError(f"--kernel must be one of {', '.join(simple)}, got {name!r}{extra}")
+    kind = simple[name]
+    given: dict[str, Any] = {}
+    for part in rest.split(",") if rest else ():
+        key, _, value = part.partition("=")
+        given[key.strip()] = numbers(value, f"--kernel {name}:{key}")[0]
+    taken = signature(kind).parameters
+    wanted = [key for key in taken if key != "bandwidth"]
+    if set(given) - set(wanted):
+        raise ParameterError(
+            f"--kernel {name} takes {' and '.join(wanted) or 'no parameters'}, got {rest!r}"
+        )
+    missing = [k for k in wanted if k not in given and taken[k].default is Parameter.empty]
+    if missing:
+        raise ParameterError(f"--kernel {name} needs {missing[0]}, as in {name}:{missing[0]}=1.5")
+    if home(kind) != "space":
+        if bandwidth is not None:
+            raise ParameterError(f"the {name} kernel has no bandwidth: leave out --bandwidth")
+    elif bandwidth is None:
+        raise ParameterError("--bandwidth is needed: how far a point's influence reaches")
+    else:
+        widths = numbers(bandwidth, "--bandwidth")
+        given["bandwidth"] = widths[0] if len(widths) == 1 else widths
+    kernel: Kernel = kind(**given)
+    return kernel
+
+
 _PARAMETERS = {
+    "buckets": "hashing",
+    "repetitions": "hashing",
     "frequencies": "fourier",
     "order": "fastgauss",
     "degree": "spline",

@@ -37,6 +37,8 @@ def plan(
     spacing: o.Spacing = None,
     order: o.Order = None,
     frequencies: o.Frequencies = None,
+    repetitions: o.Repetitions = None,
+    buckets: o.Buckets = None,
     typical_density: o.TypicalDensity = None,
     seed: o.Seed = None,
     settings: o.Settings = None,
@@ -51,6 +53,7 @@ def plan(
     --epsilon 0.05,0.2,1
     """
     chosen = o.merged(settings, locals())
+    from dpkde.forecast import evenly_spread
     from dpkde.planner import plan as make
 
     if output is not None:
@@ -85,9 +88,9 @@ def plan(
     typer.echo("\n\n".join(blocks))
     typer.echo(
         "\nerror: mean absolute error of a KDE value (0 to 1), where that value is about "
-        f"{wanted.typical_density}\n"
-        "noise, family, count: its parts, as standard deviations; family is bias or, for fourier, "
-        "what the seed does\n"
+        f"{max(wanted.typical_density, evenly_spread(made.frame)):.2g}\n"
+        "noise, family, count: its parts, as standard deviations; family is bias or, for fourier "
+        "and hashing, what the seed does\n"
         "time: of the curator, on one core, without starting up"
     )
     if output is not None:

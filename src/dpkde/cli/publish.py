@@ -37,6 +37,8 @@ def publish(
     spacing: o.Spacing = None,
     order: o.Order = None,
     frequencies: o.Frequencies = None,
+    repetitions: o.Repetitions = None,
+    buckets: o.Buckets = None,
     expected_rows: o.ExpectedRows = None,
     typical_density: o.TypicalDensity = None,
     seed: o.Seed = None,

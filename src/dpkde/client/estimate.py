@@ -10,19 +10,20 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dpkde.arrays import as_queries
+from dpkde.arrays import QueriesLike, as_queries
+from dpkde.domain import universe_of
 from dpkde.errors import ParameterError
 from dpkde.kernels import Points
 from dpkde.pool import mapped
 from dpkde.release.artifact import Release
-from dpkde.tables import is_frame, open_points
+from dpkde.tables import is_frame, is_sparse, open_points, query_sets
 
 CHUNK_QUERIES = 4096
 
 
-def kernel_sum(release: Release, queries: ArrayLike, *, groups: int = 1) -> NDArray[np.float64]:
+def kernel_sum(release: Release, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
     """Return the estimate of Σ k(x, y) at each query."""
     if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
         raise ParameterError(f"groups must be a whole number, at least 1, got {groups!r}")
@@ -33,14 +34,14 @@ def kernel_sum(release: Release, queries: ArrayLike, *, groups: int = 1) -> NDAr
 
 
 def kde(
-    release: Release, queries: ArrayLike, *, groups: int = 1, clip: bool = True
+    release: Release, queries: QueriesLike, *, groups: int = 1, clip: bool = True
 ) -> NDArray[np.float64]:
     """Return the KDE at each query, clipped to [0, 1] unless told otherwise."""
     values = kernel_sum(release, queries, groups=groups) / release.count
     return np.clip(values, 0.0, 1.0) if clip else values
 
 
-def kernel_sum_standard_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
+def kernel_sum_standard_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
     """Return √Var(cell)·‖g(y)‖: the cells' noise is uncorrelated, with equal variances.
 
     Where a kernel has a constant part, the noise on the count comes on top.
@@ -49,7 +50,7 @@ def kernel_sum_standard_error(release: Release, queries: ArrayLike) -> NDArray[n
     return np.hypot(_table_error(release, queries), constant * _deviation(release, "count"))
 
 
-def standard_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
+def standard_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
     """Return √(Var s + (p − c)²·Var n)/n for p = c + s/n, c the kernel's constant part."""
     part = kde(release, queries) - release.plan.pair.constant
     count_part = part * _deviation(release, "count")
@@ -62,13 +63,13 @@ def _deviation(release: Release, purpose: str) -> float:
     return math.sqrt(law.variance) if law is not None else 0.0
 
 
-def _table_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
+def _table_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
     """Return what the table's noise does to a sum."""
     deviation, pair = _deviation(release, "table"), release.plan.pair
     return _answer(release, queries, lambda chunk: deviation * pair.response_norm(chunk))
 
 
-def sampling_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
+def sampling_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
     """Return what the family itself adds to the error of `kde`, by its own estimate."""
     variance = _deviation(release, "table") ** 2
     table = release.table.astype(np.float64)
@@ -81,8 +82,13 @@ def sampling_error(release: Release, queries: ArrayLike) -> NDArray[np.float64]:
     return _answer(release, queries, own) / release.count
 
 
-def _rows(release: Release, queries: ArrayLike) -> Points:
+def _rows(release: Release, queries: QueriesLike) -> Points:
     """Return queries as an array; from a data frame the release's columns, by name."""
+    universe = universe_of(release.domain)
+    if universe is not None and isinstance(queries, (list, tuple, set, frozenset)):
+        return query_sets(queries, universe)
+    if is_sparse(queries):
+        queries = queries.toarray()
     if not is_frame(queries):
         return as_queries(queries, release.dim)
     source = open_points(queries, release.columns)
@@ -91,7 +97,7 @@ def _rows(release: Release, queries: ArrayLike) -> Points:
 
 
 def _answer(
-    release: Release, queries: ArrayLike, function: Callable[[Points], NDArray[np.float64]]
+    release: Release, queries: QueriesLike, function: Callable[[Points], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     rows = _rows(release, queries)
     starts = range(0, len(rows), CHUNK_QUERIES)

@@ -13,25 +13,21 @@ from typing import Any
 
 from dpkde.choice import Chooser
 from dpkde.curator.sketch import Sketch, count_records, sketch_source
-from dpkde.domain import BoundsLike, as_domain
+from dpkde.domain import BoundsLike, as_domain, universe_of
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family, Outlook
+from dpkde.forecast import after_count, count_amount, count_law, options, outlook
 from dpkde.frame import Frame
 from dpkde.kernels import Kernel
 from dpkde.planner import (
     Plan,
-    after_count,
     as_family,
     check_capacity,
     check_density,
     check_plan,
     check_rows,
-    count_amount,
-    count_law,
     draw_plan,
     make_frame,
-    options,
-    outlook,
 )
 from dpkde.privacy.budget import COUNT, Adjacency, Budget, Guarantee, cheapest
 from dpkde.privacy.noise import draw
@@ -67,8 +63,9 @@ def publish(
     Parameters
     ----------
     points
-        Array of shape (n_points, dim), a data frame (pandas, polars, Arrow), the path of a CSV,
-        Parquet or ``.npy`` file, an iterable of arrays, or a `Sketch`.
+        Array of shape (n_points, dim), dense or sparse, a data frame (pandas, polars, Arrow), the
+        path of a CSV, Parquet or ``.npy`` file, an iterable of arrays, or a `Sketch`; an iterable
+        of sets where bounds are `Sets`.
     kernel
         Such as ``dpkde.Gaussian(bandwidth=0.01)``.
     bounds
@@ -77,8 +74,9 @@ def publish(
         The guarantee: exactly one of `epsilon` (with `delta`, if wanted) and `rho` (zCDP). Floats
         are rounded down; strings and fractions are exact.
     family
-        ``"auto"``: the one of least predicted error; ``"spline"``, ``"fastgauss"``, ``"fourier"``;
-        or a family with its parameters, such as ``dpkde.Spline(degree=3, spacing=0.5)``.
+        ``"auto"``: the one of least predicted error; ``"spline"``, ``"fastgauss"``,
+        ``"fourier"``, ``"hashing"``; or a family with its parameters, such as
+        ``dpkde.Spline(degree=3, spacing=0.5)``.
     adjacency
         ``"add-remove"``: the number of records is private. ``"replace"``: it is public.
     seed
@@ -152,12 +150,15 @@ def publish(
         made = points
     elif plan is not None:
         check_plan(plan)
-        made = sketch_source(open_points(points, plan.columns), plan, threads)
+        universe = universe_of(plan.frame.domain)
+        source = open_points(points, plan.columns, universe=universe)
+        made = sketch_source(source, plan, threads)
     else:
         if kernel is None:
             raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
-        source = open_points(points, columns)
-        frame = make_frame(kernel, as_domain(bounds), source.dim, source.fallback_dim)
+        domain = as_domain(bounds)
+        source = open_points(points, columns, universe=universe_of(domain))
+        frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
         chosen = as_family("auto" if family is None else family)
         count: int | None = None
         if chosen.needs_outlook and rows_guess is None:

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from dpkde import container
 from dpkde.arrays import as_rows, silent
+from dpkde.domain import universe_of
 from dpkde.errors import FormatError, MergeError
 from dpkde.families.base import Family, Table
 from dpkde.frame import Frame
+from dpkde.kernels import Kernel
 from dpkde.planner import Plan, check_plan, describe, expect_format, plan_from_json
 from dpkde.pool import mapped
 from dpkde.tables import Piece, PointsLike, Source, open_points
@@ -92,12 +94,18 @@ class Sketch:
         )
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, families: Sequence[type[Family]] = ()) -> Sketch:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        families: Sequence[type[Family]] = (),
+        kernels: Sequence[type[Kernel]] = (),
+    ) -> Sketch:
         """Read a sketch that `save` wrote."""
         document, tensors = container.read(path)
         expect_format(document, SKETCH_FORMAT, SKETCH_VERSION, str(path))
         own = {n.removeprefix(_FAMILY): a for n, a in tensors.items() if n.startswith(_FAMILY)}
-        plan = plan_from_json(document.get("plan"), own, tuple(families))
+        plan = plan_from_json(document.get("plan"), own, tuple(families), tuple(kernels))
         table, totals = tensors.get("table"), tensors.get("totals")
         if (
             table is None
@@ -131,7 +139,8 @@ def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Ske
     ``plan.pair.bounds``, modulo 2⁶⁴, and the count by at most one. No value in the data raises.
     """
     check_plan(plan)
-    return sketch_source(open_points(points, plan.columns), plan, threads)
+    source = open_points(points, plan.columns, universe=universe_of(plan.frame.domain))
+    return sketch_source(source, plan, threads)
 
 
 def sketch_source(source: Source, plan: Plan, threads: int | None) -> Sketch:

@@ -86,20 +86,28 @@ def add_sides(
     planes: NDArray[np.float32],
     offsets: NDArray[np.float32],
     words: NDArray[np.int32],
-    owners: NDArray[np.int64],
+    runs: NDArray[np.int64],
+    starts: NDArray[np.int64],
     keys: NDArray[np.int32],
 ) -> None:
     """Add to the keys the words of the planes that a row lies beyond.
 
-    `planes` has shape (n_tiles, axes, TILE), `offsets`, `words` and `owners`, the column of keys
-    that a plane belongs to, (n_tiles, TILE). Padding has the word 0.
+    `planes` has shape (n_tiles, axes, TILE), `offsets` and `words` (n_tiles, TILE). A row of `runs`
+    says that planes first … last of a tile belong to a column of keys; those of tile t are in the
+    rows from starts[t].
     """
     sums = np.empty((ROWS, TILE), dtype=np.float32)
+    sides = np.empty((ROWS, TILE), dtype=np.int32)
+    s0, s1, s2, s3 = sums[0], sums[1], sums[2], sums[3]
     for t in range(planes.shape[0]):
+        offset, word = offsets[t], words[t]
         for i in range(0, x.shape[0], ROWS):
-            s0, s1, s2, s3 = sums[0], sums[1], sums[2], sums[3]
             for j in range(TILE):
-                s0[j] = s1[j] = s2[j] = s3[j] = -offsets[t, j]
+                start = -offset[j]
+                s0[j] = start
+                s1[j] = start
+                s2[j] = start
+                s3[j] = start
             for k in range(planes.shape[1]):
                 a = planes[t, k]
                 x0, x1, x2, x3 = x[i, k], x[i + 1, k], x[i + 2, k], x[i + 3, k]
@@ -109,10 +117,15 @@ def add_sides(
                     s2[j] += x2 * a[j]
                     s3[j] += x3 * a[j]
             for r in range(ROWS):
+                beyond, own = sides[r], sums[r]
                 for j in range(TILE):
-                    if sums[r, j] > F32(0):
-                        column = owners[t, j]
-                        keys[i + r, column] = I32(keys[i + r, column] + words[t, j])
+                    beyond[j] = word[j] if own[j] > F32(0) else I32(0)
+                for run in range(starts[t], starts[t + 1]):
+                    total = I32(0)
+                    for j in range(runs[run, 1], runs[run, 2]):
+                        total = I32(total + beyond[j])
+                    column = runs[run, 0]
+                    keys[i + r, column] = I32(keys[i + r, column] + total)
 
 
 @exactly
@@ -222,14 +235,22 @@ def tally(
     moves: NDArray[np.int64],
     buckets: int,
     signed: bool,
+    bits: int,
     table: NDArray[np.int64],
 ) -> None:
-    """Add plus or minus one to one bucket of each repetition, for each row that counts."""
+    """Add ±2^bits to one bucket of each repetition, for each row that counts."""
+    unit = np.int64(1) << bits
+    if buckets == 1 and signed:
+        for i in range(counts.size):
+            if counts[i]:
+                for r in range(moves.size):
+                    table[r] += unit if keys[i, r] >= 0 else -unit
+        return
     for i in range(counts.size):
         if counts[i]:
             for r in range(moves.size):
                 place = r * buckets + _bucket(keys[i, r], moves[r], buckets)
-                table[place] += _sign(keys[i, r], moves[r], signed)
+                table[place] += _sign(keys[i, r], moves[r], signed) * unit
 
 
 @answering

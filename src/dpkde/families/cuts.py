@@ -131,17 +131,29 @@ class Planes(Cut):
         from dpkde.families import cells
 
         if len(self.words):
-            normals, offsets, words, owners = self._tiled
-            cells.add_sides(rows, normals, offsets, words, owners, keys)
+            normals, offsets, words = self._tiled
+            cells.add_sides(rows, normals, offsets, words, *self._runs, keys)
 
     @cached_property
     def _tiled(self) -> tuple[NDArray[Any], ...]:
-        owners = np.repeat(np.arange(len(self.reps)), self.counts)
-        flat = (self.offsets, self.words, owners)
+        flat = (self.offsets, self.words)
         return (
             _tiles(self.normals),
             *(np.ascontiguousarray(_tiles(array[:, np.newaxis])[:, 0]) for array in flat),
         )
+
+    @cached_property
+    def _runs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return (column, first, last) for the planes of each repetition in each tile."""
+        from dpkde.families.cells import TILE
+
+        ends = np.cumsum(self.counts, dtype=np.int64)
+        tiles = -(-len(self.words) // TILE)
+        edges = np.unique(np.concatenate([[0], ends, np.arange(tiles) * TILE]))
+        first, last = edges[:-1], edges[1:]
+        columns = np.searchsorted(ends, first, side="right")
+        runs = np.column_stack([columns, first % TILE, (last - 1) % TILE + 1])
+        return runs, np.searchsorted(first, np.arange(tiles + 1) * TILE)
 
     def check(self, dim: int) -> None:
         """Shapes and counts."""
@@ -161,7 +173,7 @@ class Balls(Cut):
 
     kind: ClassVar[str] = "balls"
     reps: NDArray[np.int32]
-    seeds: NDArray[np.uint32]
+    seeds: NDArray[np.int32]
     box: NDArray[np.float32]
     squares: NDArray[np.float32]
 
@@ -169,7 +181,7 @@ class Balls(Cut):
         """Add the words of the first balls that hold the rows."""
         from dpkde.families import cells
 
-        cells.add_balls(rows * self.box[1], self._balls, self.seeds, keys)
+        cells.add_balls(rows * self.box[1], self._balls, self.seeds.view(np.uint32), keys)
 
     @cached_property
     def _balls(self) -> NDArray[np.float32]:
@@ -178,7 +190,7 @@ class Balls(Cut):
         dim = self.box.shape[1]
         balls = np.empty((len(self.seeds), balls_needed(self.box[0]), dim + 1), dtype=np.float32)
         low = -self.box[0] - np.float32(LARGEST_RADIUS)
-        for r, seed in enumerate(self.seeds):
+        for r, seed in enumerate(self.seeds.view(np.uint32)):
             cells.fill_balls(seed, low, -2 * low, balls[r])
         balls[:, :, dim] = self.squares[balls[:, :, dim].astype(np.int64)]
         return balls
@@ -198,14 +210,15 @@ class Least(Cut):
 
     kind: ClassVar[str] = "least"
     reps: NDArray[np.int32]
-    orders: NDArray[np.uint32]
-    words: NDArray[np.uint32]
+    orders: NDArray[np.int32]
+    words: NDArray[np.int32]
 
     def add(self, rows: Rows, keys: Keys) -> None:
         """Add the words of the sets' first elements."""
         from dpkde.families import cells
 
-        cells.add_least(rows, self.orders, self.words, keys)
+        orders, words = self.orders.view(np.uint32), self.words.view(np.uint32)
+        cells.add_least(rows, orders, words, keys)
 
     def check(self, dim: int) -> None:
         """Shapes."""
@@ -221,9 +234,9 @@ _TYPES = {
     "counts": np.int32,
     "normals": np.float32,
     "offsets": np.float32,
-    "seeds": np.uint32,
+    "seeds": np.int32,
     "box": np.float32,
-    "orders": np.uint32,
+    "orders": np.int32,
     "squares": np.float32,
 }
 
@@ -250,8 +263,7 @@ def restore(tensors: dict[str, NDArray[Any]], repetitions: int, dim: int) -> lis
         for (_, kind), own in sorted(parts.items()):
             cut_type = CUTS[kind]
             for field, array in own.items():
-                small = kind in ("balls", "least") and field == "words"
-                _expect(array.dtype == (np.uint32 if small else _TYPES[field]))
+                _expect(array.dtype == _TYPES[field])
             cut = cut_type(**own)
             reps = cut.reps
             _expect(reps.ndim == 1 and len(reps) > 0 and bool((np.diff(reps) > 0).all()))

@@ -74,7 +74,7 @@ class Hashing(Family):
 
     name: ClassVar[str] = "hashing"
     version: ClassVar[int] = 1
-    lattice_bits: ClassVar[tuple[int, int]] = (0, 0)
+    lattice_bits: ClassVar[tuple[int, int]] = (0, 16)
 
     def __post_init__(self) -> None:
         if not isinstance(self.signed, bool):
@@ -113,7 +113,10 @@ class Hashing(Family):
         return self.repetitions, self.buckets
 
     def bounds(self, frame: Frame, bits: int) -> Bounds:
-        """A record adds ±1 to one bucket of each repetition; see the proof."""
+        """A record adds ±2^bits to one bucket of each repetition; see the proof.
+
+        The bits are not needed for f: max-norm noise is drawn faster on a finer lattice.
+        """
         repetitions, buckets = self._settled()
         cells = repetitions * buckets
         if cells > MOST_CELLS:
@@ -121,7 +124,10 @@ class Hashing(Family):
                 f"{repetitions} repetitions of {buckets} buckets make {cells} cells, and at most "
                 "2^26 are made: use fewer"
             )
-        return Bounds(cells, repetitions, repetitions, 1, nonnegative=not self.signed)
+        unit = 1 << bits
+        return Bounds(
+            cells, repetitions * unit, repetitions * unit**2, unit, nonnegative=not self.signed
+        )
 
     def choose(self, frame: Frame, outlook: Outlook) -> Hashing:
         """Return the family with repetitions and buckets of least predicted error.
@@ -156,10 +162,8 @@ class Hashing(Family):
         most = partitions.most_repetitions(frame)
         for repetitions in [self.repetitions] if self.repetitions else counts:
             for buckets in sizes:
-                chosen = self.repetitions is None
-                if repetitions * buckets <= MOST_CELLS_CHOSEN and not (
-                    chosen and repetitions > most
-                ):
+                open_and_many = self.repetitions is None and repetitions > most
+                if repetitions * buckets <= MOST_CELLS_CHOSEN and not open_and_many:
                     yield repetitions, buckets
 
     def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
@@ -296,17 +300,17 @@ class HashingPair(Pair):
         sign = np.where(direct | (not self.family.signed), 1, 1 - 2 * ((unsigned >> below) & 1))
         parts = np.zeros((len(coordinates), repetitions, buckets), dtype=np.int64)
         rows, reps = np.ogrid[: len(coordinates), :repetitions]
-        parts[rows, reps, place] = sign * counts[:, np.newaxis]
+        parts[rows, reps, place] = (sign * counts[:, np.newaxis]) << self.bits
         return parts.reshape(len(coordinates), -1)
 
     def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
-        """Add ±1 to one bucket of each repetition for every record."""
+        """Add ±2^bits to one bucket of each repetition for every record."""
         from dpkde.families import cells
 
         _, buckets = self.family._settled()
         moves, signed = self.moves.astype(np.int64), self.family.signed
         for part, keys in self._keys(coordinates):
-            cells.tally(keys, counts[part], moves, buckets, signed, table)
+            cells.tally(keys, counts[part], moves, buckets, signed, self.bits, table)
 
     def _keys(self, coordinates: Points) -> Iterator[tuple[slice, NDArray[np.int32]]]:
         """Yield the keys of a few rows at a time, shape (n, repetitions)."""
@@ -365,7 +369,8 @@ class HashingPair(Pair):
                 cells.answer(
                     columns, moves[part], buckets, signed, piece, means[part], shrink, own[rows]
                 )
-        return sums * ((0.5, 0.25) if self._sides else (1.0, 1.0))
+        scale = (0.5 if self._sides else 1.0) / 2**self.bits
+        return np.asarray(sums * (scale, scale**2))
 
     def _located(self, queries: Points) -> Points:
         """Return queries in the frame; those outside a box that cells are drawn in are refused."""
@@ -391,7 +396,7 @@ class HashingPair(Pair):
             hashed = int((self.moves != 0).sum())
             square += hashed * (1 / (1 - 1 / buckets) - 1)
         scale = 0.5 if self._sides else 1.0
-        return np.full(len(queries), scale * math.sqrt(square) / self.count)
+        return np.full(len(queries), scale * math.sqrt(square) / self.count / 2**self.bits)
 
 
 def _is_sides(family: Hashing, kernel: Kernel) -> bool:

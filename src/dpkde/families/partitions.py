@@ -44,6 +44,8 @@ from dpkde.kernels import (
 
 MOST_REPETITIONS = 1 << 14
 """Most repetitions chosen without being asked."""
+MOST_NANOSECONDS = 4e5
+"""Most time a record may take where repetitions are chosen."""
 
 
 def obstacle(kernel: Kernel, halves: NDArray[np.float64] | None) -> str | None:
@@ -132,14 +134,14 @@ class Sketchpad:
             box = np.array([self.halves * scales, scales], dtype=np.float32)
             levels = (np.arange(1 << RADIUS_BITS) + 0.5) / (1 << RADIUS_BITS)
             squares = (-np.log(levels) / 4).astype(np.float32)
-            return [Balls(reps, self.words(len(reps)).view(np.uint32), box, squares)]
+            return [Balls(reps, self.words(len(reps)), box, squares)]
         if isinstance(kernel, Geodesic):
             normals = self.generator.standard_normal((len(reps), self.dim)).astype(np.float32)
             ones = np.ones(len(reps), dtype=np.int32)
             zeros = np.zeros(len(reps), dtype=np.float32)
             return [Planes(reps, ones, normals, zeros, self.words(len(reps)))]
         assert isinstance(kernel, Jaccard)
-        orders, words = self.words(2, len(reps)).view(np.uint32)
+        orders, words = self.words(2, len(reps))
         return [Least(reps, orders, words)]
 
     def _bins(
@@ -227,30 +229,38 @@ def cells_expected(frame: Frame) -> float:
 def squared_mass(frame: Frame, density: float) -> float:
     """Return about E m², m the mass of the query's cell, E m = p its KDE.
 
-    Records spread evenly over bins with Gamma(2, 1) pitches have E m² = 1.5·p² an axis, over bins
-    of one pitch p²; records at few places, or in many dimensions, up to p.
+    Records spread evenly over bins with Gamma(2, 1) pitches have E m² = 1.5·p² an axis; over bins
+    of one pitch p², and 1.2·p² is about what clustered ones have. Records at few places, or in
+    many dimensions, have up to p.
     """
     if isinstance(frame.kernel, Jaccard):
         return density
-    if isinstance(frame.kernel, Hat):
-        return density**2
     widths = _widths(frame)
     axes = float(frame.dim if widths is None else (widths / (widths + 2)).sum())
-    return float(min(density, density**2 * 1.5 ** min(axes, 600.0)))
+    growth = 1.2 if isinstance(frame.kernel, Hat) else 1.5
+    return float(min(density, density**2 * growth ** min(axes, 600.0)))
 
 
 def most_repetitions(frame: Frame) -> int:
     """Return how many repetitions keep time and the size of the release in bounds."""
+    numbers = 1.0
+    if needs_box(frame.kernel):
+        numbers = planes_expected(frame) * frame.dim
+    quick = MOST_NANOSECONDS / (5 + nanoseconds(frame))
+    return max(1, min(MOST_REPETITIONS, int((1 << 22) / numbers), int(quick)))
+
+
+def planes_expected(frame: Frame) -> float:
+    """Return about how many hyperplanes a repetition has, for kernels that are cut by them."""
     halves = frame.halves()
-    if halves is None or not needs_box(frame.kernel):
-        return MOST_REPETITIONS
-    numbers = (2 * float(halves.sum()) + 1) * frame.dim
-    return max(1, min(MOST_REPETITIONS, int((1 << 22) / numbers)))
+    return 1.0 if halves is None else 1 + 2 * float(halves.sum())
 
 
 def nanoseconds(frame: Frame) -> float:
     """Return what a record takes in a repetition, roughly."""
     halves = frame.halves()
     if halves is None or not needs_box(frame.kernel):
-        return 0.4 * frame.dim
-    return frame.dim * min(2 * float(halves.sum()) + 1, float(MOST_BALLS))
+        return 0.3 * frame.dim
+    if isinstance(frame.kernel, Erfc):
+        return 0.5 * frame.dim * balls_needed(halves) / 20
+    return (1.5 + 0.1 * frame.dim) * planes_expected(frame)

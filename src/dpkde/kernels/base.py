@@ -124,7 +124,7 @@ def is_binned(kernel: Kernel) -> bool:
     return isinstance(kernel, BinnedKernel) and kernel.is_binned
 
 
-def home(kernel: Kernel) -> str:
+def home(kernel: Kernel | type[Any]) -> str:
     """Return where a kernel lives: ``"space"``, ``"sphere"`` or ``"sets"``."""
     return str(getattr(kernel, "home", "space"))
 

@@ -15,8 +15,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dpkde.arrays import QueriesLike
 from dpkde.errors import ParameterError
 from dpkde.planner import Plan, describe
 from dpkde.privacy.laws import Law
@@ -146,14 +147,17 @@ class Release:
         """Return the law of the noise on ``"table"`` or ``"count"``; None if there was none."""
         return next((s.law for s in self.privacy.spends if s.purpose == purpose), None)
 
-    def kde(self, queries: ArrayLike, *, groups: int = 1, clip: bool = True) -> NDArray[np.float64]:
+    def kde(
+        self, queries: QueriesLike, *, groups: int = 1, clip: bool = True
+    ) -> NDArray[np.float64]:
         """Return the KDE at each query: `kernel_sum` over the count, clipped to [0, 1].
 
         Parameters
         ----------
         queries
-            Shape (n_queries, dim), or one point of shape (dim,). A query that is not finite gets
-            NaN.
+            Shape (n_queries, dim), dense or sparse, or one point of shape (dim,); a data frame; or
+            sets, as lists of element numbers, where the domain is `Sets`. A query that is not
+            finite gets NaN.
         groups
             J > 1: the median of J means over the family's repetitions, as in the paper.
         clip
@@ -163,17 +167,17 @@ class Release:
 
         return estimate.kde(self, queries, groups=groups, clip=clip)
 
-    def kernel_sum(self, queries: ArrayLike, *, groups: int = 1) -> NDArray[np.float64]:
+    def kernel_sum(self, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
         """Return the estimate of Σ k(x, y) at each query.
 
-        Unbiased over noise and seeds for `Fourier`; `Spline` and `FastGauss` have a small bias of
-        their own, which `sampling_error` tells the size of.
+        Unbiased over noise and seeds for `Fourier` and `Hashing`; `Spline` and `FastGauss` have a
+        small bias of their own, which `sampling_error` tells the size of.
         """
         from dpkde.client import estimate
 
         return estimate.kernel_sum(self, queries, groups=groups)
 
-    def standard_error(self, queries: ArrayLike) -> NDArray[np.float64]:
+    def standard_error(self, queries: QueriesLike) -> NDArray[np.float64]:
         """Return the standard deviation that the noise gives to `kde` at each query.
 
         Exact where the count is public; otherwise to first order in the count's noise (delta
@@ -183,19 +187,20 @@ class Release:
 
         return estimate.standard_error(self, queries)
 
-    def sampling_error(self, queries: ArrayLike) -> NDArray[np.float64]:
+    def sampling_error(self, queries: QueriesLike) -> NDArray[np.float64]:
         """Return an estimate of what the family itself adds to the error of `kde`.
 
-        From the release alone. For `Fourier`, the standard deviation over seeds: how much the
-        answers of its frequencies differ, less what the noise explains; with δ the noise is small
-        and this is the larger part. For `Spline` and `FastGauss`, a typical size of their bias.
+        From the release alone. For `Fourier` and `Hashing`, the standard deviation over seeds: how
+        much the answers of repetitions differ, less what the noise explains; with δ the noise is
+        small and this is the larger part. For `Spline` and `FastGauss`, a typical size of their
+        bias.
         ``hypot(standard_error, sampling_error)`` is the whole error.
         """
         from dpkde.client import estimate
 
         return estimate.sampling_error(self, queries)
 
-    def kernel_sum_standard_error(self, queries: ArrayLike) -> NDArray[np.float64]:
+    def kernel_sum_standard_error(self, queries: QueriesLike) -> NDArray[np.float64]:
         """Return the standard deviation that the noise gives to `kernel_sum`, exactly."""
         from dpkde.client import estimate
 

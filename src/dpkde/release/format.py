@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 from dpkde import container
 from dpkde.errors import BudgetError, FormatError, ParameterError
 from dpkde.families.base import Family
+from dpkde.kernels import Kernel
 from dpkde.planner import Plan, expect_format, plan_from_json
 from dpkde.privacy.budget import COUNT, Adjacency, Amount, Bounds, Budget, Guarantee
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
@@ -96,10 +97,11 @@ def from_parts(
     document: Mapping[str, Any],
     tensors: Mapping[str, NDArray[Any]],
     families: tuple[type[Family], ...] = (),
+    kernels: tuple[type[Kernel], ...] = (),
 ) -> Release:
     """Rebuild a release from its document and tensors, checking all of it."""
     try:
-        return _rebuild(document, tensors, families)
+        return _rebuild(document, tensors, families, kernels)
     except FormatError:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError, BudgetError):
@@ -110,9 +112,10 @@ def _rebuild(
     document: Mapping[str, Any],
     tensors: Mapping[str, NDArray[Any]],
     families: tuple[type[Family], ...],
+    kernels: tuple[type[Kernel], ...],
 ) -> Release:
     own = {n.removeprefix(_PREFIX): a for n, a in tensors.items() if n.startswith(_PREFIX)}
-    plan = plan_from_json(document.get("plan"), own, families)
+    plan = plan_from_json(document.get("plan"), own, families, kernels)
     table = tensors.get("table")
     cells = plan.pair.bounds.cells
     if table is None or len(tensors) != len(own) + 1:
@@ -139,15 +142,20 @@ def save(release: Release, path: str | os.PathLike[str]) -> None:
     container.write(path, *to_parts(release))
 
 
-def load(path: str | os.PathLike[str], *, families: Sequence[type[Family]] = ()) -> Release:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    families: Sequence[type[Family]] = (),
+    kernels: Sequence[type[Kernel]] = (),
+) -> Release:
     """Read a release from a file.
 
     Parameters
     ----------
     path
         What `Release.save` wrote.
-    families
-        Custom families that the release may use; names are never imported.
+    families, kernels
+        Custom families and kernels that the release may use; names are never imported.
 
     Raises
     ------
@@ -156,7 +164,7 @@ def load(path: str | os.PathLike[str], *, families: Sequence[type[Family]] = ())
     """
     document, tensors = container.read(path)
     expect_format(document, FORMAT, VERSION, str(path))
-    return from_parts(document, tensors, tuple(families))
+    return from_parts(document, tensors, tuple(families), tuple(kernels))
 
 
 def _statement(entry: Mapping[str, Any], plan: Plan) -> PrivacyStatement:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpkde.tables.door import PointsLike, open_points
 from dpkde.tables.frames import is_frame
+from dpkde.tables.sets import is_sparse, query_sets
 from dpkde.tables.source import Piece, Source
 
-__all__ = ["Piece", "PointsLike", "Source", "is_frame", "open_points"]
+__all__ = ["Piece", "PointsLike", "Source", "is_frame", "is_sparse", "open_points", "query_sets"]

@@ -15,6 +15,8 @@ CSV (``.csv``, ``.tsv``)  a header line, then one record a line; see `lines` for
 Parquet (``.parquet``)    any number of row groups, read in small batches
 NumPy (``.npy``)          a two-dimensional array of numbers
 frames                    pandas, polars, Arrow and others, through narwhals
+SciPy sparse              any format; rows become dense a few at a time
+sets                      iterables of element numbers, where the domain is `Sets`
 ========================  =================================================================
 """
 
@@ -34,15 +36,21 @@ from dpkde.arrays import as_rows
 from dpkde.errors import SchemaError
 from dpkde.tables.columnar import open_npy, open_parquet
 from dpkde.tables.frames import open_frame
+from dpkde.tables.sets import is_sparse, open_sets, open_sparse
 from dpkde.tables.source import Piece, Source, chunk_rows, no_rows
 from dpkde.tables.text import open_text
 
 PointsLike = Any
-"""An array of shape (n_points, dim), a data frame, a path, or an iterable of arrays."""
+"""An array of shape (n_points, dim), dense or sparse, a data frame, a path, or an iterable of
+arrays; or of sets, where the domain is `Sets`."""
 
 
 def open_points(
-    points: PointsLike, columns: Sequence[str] | None = None, *, delimiter: str | None = None
+    points: PointsLike,
+    columns: Sequence[str] | None = None,
+    *,
+    delimiter: str | None = None,
+    universe: int | None = None,
 ) -> Source:
     """Return the points as a source.
 
@@ -55,6 +63,8 @@ def open_points(
         names.
     delimiter
         Between the fields of a CSV file; by default a comma, a tab for ``.tsv``.
+    universe
+        Of how many elements, where records are sets: an iterable then holds one set a record.
     """
     if isinstance(points, Source):
         return points
@@ -70,6 +80,8 @@ def open_points(
     if isinstance(columns, str):
         raise SchemaError(f"columns must be a list of names, such as [{columns!r}]")
     names = None if columns is None else tuple(str(name) for name in columns)
+    if is_sparse(points):
+        return open_sparse(points, names)
     if hasattr(points, "__array__"):
         rows = np.asanyarray(points)
         if rows.ndim == 1 and not rows.size:
@@ -81,6 +93,8 @@ def open_points(
             "points must be an array, a data frame, a path or an iterable of arrays, got "
             f"{type(points).__name__}"
         )
+    if universe is not None:
+        return open_sets(points, universe)
     # The number of columns is not asked of the first batch: whether there is one is private.
     return Source(partial(_batches, points, columns), None, names, once=iter(points) is points)
 

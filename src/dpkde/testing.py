@@ -3,12 +3,23 @@
 What it asks: contributions are integers of one record alone, within the declared bounds for
 adversarial records too; the fast path equals the slow one; sums add up exactly; files bring the
 same pair back; answers approach the kernel; the length declared for g is its length; there is a
-proof.
+proof. For a family of one's own::
+
+    class TestMine(FamilyContract):
+        kernel = dpkde.Gaussian(1.0)
+        axes = (1, 2)
+        accuracy = 0.01
+
+        def families(self, dim):
+            return [Mine()]
+
+Run it with pytest.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -16,14 +27,13 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.domain import as_domain
+from dpkde.domain import Domain, as_domain
 from dpkde.families.base import Family, Outlook, Pair
 from dpkde.frame import Frame
 from dpkde.kernels import Kernel
 from dpkde.privacy.budget import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteLaplace
 
-AXES = (1, 2, 3, 7, 50)
 OUTLOOK = Outlook(
     1000, 0.05, Adjacency.ADD_REMOVE, ((Amount(epsilon=Fraction(1)), DiscreteLaplace),)
 )
@@ -44,27 +54,46 @@ class FamilyContract:
     """Subclass with families whose parameters are set, the kernel, and the accuracy promised."""
 
     kernel: ClassVar[Kernel] = dpkde.Gaussian(1.5)
+    axes: ClassVar[tuple[int, ...]] = (1, 2, 3, 7, 50)
+    """Numbers of axes to try."""
+    kernel_axes: ClassVar[tuple[int, ...] | None] = None
+    """The same for comparing with the kernel; by default `axes`."""
     accuracy: ClassVar[float]
     """How far answers may be from the kernel, for `accurate`."""
 
     def families(self, dim: int) -> list[Family]:
+        """Return families with their parameters set."""
         raise AssertionError("a contract needs families")
 
     def accurate(self, dim: int) -> Family:
-        raise AssertionError("a contract needs an accurate family")
+        """Return a family that is within `accuracy` of the kernel."""
+        return self.families(dim)[0]
 
     def halves(self, dim: int) -> NDArray[np.float64]:
         """Half the widths of the domain."""
         return np.full(dim, 3.0)
 
-    def frame(self, dim: int) -> Frame:
-        return Frame.of(self.kernel, as_domain([(-half, half) for half in self.halves(dim)]))
+    def domain(self, dim: int) -> Domain:
+        """Return the domain: by default a box."""
+        return as_domain([(-half, half) for half in self.halves(dim)])
 
-    @pytest.fixture(params=AXES)
-    def dim(self, request: pytest.FixtureRequest) -> int:
-        return int(request.param)
+    def frame(self, dim: int) -> Frame:
+        """Return the frame of so many axes."""
+        return Frame.of(self.kernel, self.domain(dim), dim)
+
+    def points(self, generator: np.random.Generator, dim: int) -> NDArray[np.float64]:
+        """Return some points of the domain that are not far from each other."""
+        spread = np.minimum(0.8 / np.sqrt(dim), self.halves(dim))
+        found = generator.uniform(-1.7, 1.7, size=(6, dim)) * spread
+        return np.asarray(np.clip(found, -self.halves(dim), self.halves(dim)))
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Run tests that ask for `dim` with each number of axes."""
+        if "dim" in metafunc.fixturenames:
+            metafunc.parametrize("dim", self.axes)
 
     def pairs(self, dim: int) -> list[Pair]:
+        """Return pairs of all families, on the coarsest and the finest lattice."""
         return [
             family.draw(self.frame(dim), bits, seed=5)
             for family in self.families(dim)
@@ -117,8 +146,31 @@ class FamilyContract:
             placed = pair.frame.place(rows)
             assert np.array_equal(pair.quantize(*placed), back.quantize(*placed))
 
+    def test_a_release_comes_back_from_its_file(self, tmp_path: Path) -> None:
+        dim = self.axes[-1]
+        points = self.points(np.random.default_rng(8), dim)
+        for number, family in enumerate(self.families(dim)):
+            release = dpkde.publish(
+                points, kernel=self.kernel, bounds=self.domain(dim), epsilon=1, family=family
+            )
+            release.save(tmp_path / f"{number}.dpkde")
+            back = dpkde.load(
+                tmp_path / f"{number}.dpkde", families=[type(family)], kernels=[type(self.kernel)]
+            )
+            assert back == release
+            assert np.array_equal(back.kde(points), release.kde(points))
+
+    def test_sketches_of_parts_add_up(self) -> None:
+        dim = self.axes[-1]
+        rows = adversarial_rows(dim, np.random.default_rng(9))
+        for family in self.families(dim):
+            pair = family.draw(self.frame(dim), family.lattice_bits[0], seed=4)
+            plan = dpkde.Plan(pair.frame, family, pair, 40, 4)
+            parts = [dpkde.sketch(rows[i::3], plan) for i in range(3)]
+            assert parts[0] + parts[1] + parts[2] == dpkde.sketch(rows, plan)
+
     def test_the_length_of_g_is_its_length(self, dim: int) -> None:
-        queries = np.random.default_rng(7).normal(size=(3, dim))
+        queries = self.points(np.random.default_rng(7), dim)[:3]
         for pair in self.pairs(dim):
             cells = pair.bounds.cells
             unit = np.zeros(cells)
@@ -130,19 +182,17 @@ class FamilyContract:
             assert np.allclose(np.sqrt(squares), pair.response_norm(queries), rtol=1e-6, atol=0)
 
     def test_answers_approach_the_kernel(self) -> None:
-        for dim in (1, 2, 8, 50):
+        for dim in self.kernel_axes or self.axes:
             generator = np.random.default_rng(dim)
-            spread = np.minimum(0.8 / np.sqrt(dim), self.halves(dim))
-            x, y = generator.uniform(-1.7, 1.7, size=(2, 6, dim)) * spread
-            x = np.clip(x, -self.halves(dim), self.halves(dim))
+            x, y = self.points(generator, dim), self.points(generator, dim)
             family = self.accurate(dim)
             pair = family.draw(self.frame(dim), family.lattice_bits[1], seed=dim)
             exact = self.kernel.evaluate(x, y)
             contributions = pair.quantize(*pair.frame.place(x)).astype(np.float64)
-            found = np.array([pair.respond(y, row) for row in contributions])
+            found = np.array([pair.respond(y, row) for row in contributions]) + pair.constant
             assert np.abs(found - exact).max() <= self.accuracy
 
     def test_there_is_a_proof(self) -> None:
-        for family in self.families(1):
+        for family in self.families(self.axes[0]):
             for word in ("Precondition", "Postcondition", "bounds"):
                 assert word in family.proof

@@ -1,0 +1,219 @@
+"""Families of one's own: write f, g and the bounds of f; the rest is done here.
+
+`CustomFamily` rounds f to integers, **enforces** the declared bounds on every record (one that
+breaks them contributes nothing), computes one record at a time (so that no batch can change a bit),
+and keeps whatever f does with a private value from being seen. So a wrong f spoils the answers,
+never the guarantee. It runs at the speed of the Python in f: a family that proves useful gets
+compiled loops and a module of its own.
+
+``docs/extend.md`` has an example; `dpkde.testing.FamilyContract` checks a family.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.domain import Mask
+from dpkde.errors import FormatError, ParameterError
+from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, no_repetitions
+from dpkde.frame import Frame
+from dpkde.kernels import Points
+from dpkde.privacy.budget import Bounds
+
+Floats = NDArray[np.float64]
+Drawn = dict[str, NDArray[Any]]
+
+_SAMPLE = 64
+_RECORD_NANOSECONDS = 2e4
+
+
+class Limits(NamedTuple):
+    """How large f can be, for any record: its length, and bounds on three norms.
+
+    L2 and L∞ may be left out: they are at most the L1 norm.
+    """
+
+    cells: int
+    l1: float
+    l2: float | None = None
+    linf: float | None = None
+
+
+class CustomFamily(Family):
+    """A family given by f, g and the limits of f. Subclass it as a frozen dataclass.
+
+    Set `name` and `version`, and write `limits`, `f` and `g`; `randomness` too, where the family
+    has any. Parameters are the fields of the dataclass; they go into the release.
+    """
+
+    lattice_bits: ClassVar[tuple[int, int]] = (8, 24)
+    relative_error: float = 0.0
+    """A typical bias of a KDE value, as a part of it, where it is known: for predictions."""
+
+    @abstractmethod
+    def limits(self, frame: Frame) -> Limits:
+        """Return the length of f(x), and bounds on its norms for every record."""
+
+    @abstractmethod
+    def f(self, x: Floats, drawn: Drawn) -> Floats:
+        """Return f(x), shape (cells,), of one record in bandwidth units. It is private: be pure."""
+
+    @abstractmethod
+    def g(self, y: Floats, drawn: Drawn) -> Floats:
+        """Return g(y), shape (cells,), of one query in bandwidth units."""
+
+    def randomness(self, frame: Frame, generator: np.random.Generator) -> Drawn:
+        """Return what is drawn at random, in public: arrays that go into the release."""
+        return {}
+
+    @classmethod
+    def obstacle(cls, frame: Frame) -> str | None:
+        """Return why the family cannot serve a kernel and domain; by default it can."""
+        return None
+
+    @property
+    def needs_outlook(self) -> bool:
+        """Parameters are set by the caller."""
+        return False
+
+    def choose(self, frame: Frame, outlook: Outlook) -> Self:
+        """Return the family as it is."""
+        self.check(frame)
+        return self
+
+    def bounds(self, frame: Frame, bits: int) -> Bounds:
+        """The limits on the lattice, rounded up, with room for rounding every entry of f."""
+        given = self.limits(frame)
+        if given.cells < 1 or not 0 < given.l1 < math.inf:
+            raise ParameterError(f"{self.name}: limits need at least one cell and a positive L1")
+        unit, slack = 1 << bits, math.ceil(given.cells / 2) + 1
+        l1 = math.ceil(given.l1 * unit) + slack
+        l2 = l1 if given.l2 is None else math.ceil(given.l2 * unit) + math.isqrt(given.cells) + 2
+        linf = min(l1, l2) if given.linf is None else math.ceil(given.linf * unit) + 1
+        return Bounds(given.cells, l1, l2**2, linf, nonnegative=False)
+
+    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
+        """Noise by the root mean square of ‖g‖ at random places; bias as declared."""
+        bits = outlook.lattice(self, frame)
+        pair, halves = self.draw(frame, bits, 0), frame.halves()
+        places = np.random.default_rng(0).uniform(-1, 1, (_SAMPLE, frame.dim))
+        norms = pair.norms(places * (3.0 if halves is None else halves))
+        return outlook.prediction(
+            bounds=self.bounds(frame, bits),
+            bits=bits,
+            gain=float(np.sqrt(np.mean(norms**2))),
+            approximation=outlook.typical_density * self.relative_error,
+            nanoseconds=_RECORD_NANOSECONDS,
+        )
+
+    def draw(self, frame: Frame, bits: int, seed: int) -> CustomPair:
+        """Draw the public randomness."""
+        self.check(frame)
+        generator = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
+        return CustomPair(frame, bits, self, self.randomness(frame, generator))
+
+    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> CustomPair:
+        """Rebuild the pair; what was drawn must have the shapes that this family draws."""
+        usual = self.draw(frame, bits, 0).drawn
+        same = {name: (a.shape, a.dtype) for name, a in usual.items()}
+        if same != {name: (a.shape, a.dtype) for name, a in tensors.items()}:
+            raise FormatError(f"the tensors of the family {self.name!r} in this file are damaged")
+        return CustomPair(frame, bits, self, dict(tensors))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the dataclass."""
+        if not is_dataclass(self):
+            return {}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def proof(self) -> str:
+        """The docstring of the class."""
+        return type(self).__doc__ or ""
+
+
+@dataclass(frozen=True, eq=False)
+class CustomPair(Pair):
+    """f and g of a `CustomFamily`, with what was drawn."""
+
+    frame: Frame
+    bits: int
+    family: CustomFamily
+    drawn: Drawn
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The family's. `quantize` and `accumulate` enforce them."""
+        return self.family.bounds(self.frame, self.bits)
+
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """What was drawn."""
+        return self.drawn
+
+    def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
+        """Return each record's integers."""
+        found = np.zeros((len(coordinates), self.bounds.cells), dtype=np.int64)
+        for row, x, counted in zip(found, coordinates, counts, strict=True):
+            if counted:
+                row += self._contribution(x)
+        return found
+
+    def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
+        """Add every record's integers to the table."""
+        for x, counted in zip(coordinates, counts, strict=True):
+            if counted:
+                table += self._contribution(x)
+
+    def _contribution(self, x: Floats) -> NDArray[np.int64]:
+        """Return f(x) in integers; zeros where it fails, has another length, or is too large."""
+        bounds = self.bounds
+        nothing = np.zeros(bounds.cells, dtype=np.int64)
+        try:
+            values = np.asarray(self.family.f(x.copy(), self.drawn), dtype=np.float64)
+        except Exception:
+            return nothing
+        if values.shape != (bounds.cells,) or not np.isfinite(values).all():
+            return nothing
+        scaled = np.rint(values * 2.0**self.bits)
+        if np.abs(scaled).max() > bounds.linf:
+            return nothing
+        whole = scaled.astype(np.int64)
+        sizes = np.abs(whole).tolist()
+        fits = sum(sizes) <= bounds.l1 and sum(v * v for v in sizes) <= bounds.l2_squared
+        return whole if fits else nothing
+
+    def _responses(self, located: Points) -> Floats:
+        rows = [np.asarray(self.family.g(y, self.drawn), dtype=np.float64) for y in located]
+        wrong = [row.shape for row in rows if row.shape != (self.bounds.cells,)]
+        if wrong:
+            raise ParameterError(
+                f"g of {self.family.name} has shape {wrong[0]}, not ({self.bounds.cells},)"
+            )
+        return np.array(rows).reshape(len(rows), self.bounds.cells)
+
+    def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
+        """Return ⟨table, g(y)⟩ / 2^bits."""
+        no_repetitions(self.family.name, groups)
+        return np.asarray(self._responses(self.frame.locate(queries)) @ table / 2**self.bits)
+
+    def own_variance(
+        self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the square of the declared relative error, times the answer's."""
+        return np.asarray((self.family.relative_error * self.respond(queries, table)) ** 2)
+
+    def norms(self, located: Points) -> Floats:
+        """Return ‖g(y)‖₂ at places in bandwidth units."""
+        return np.asarray(np.sqrt((self._responses(located) ** 2).sum(axis=1)))
+
+    def response_norm(self, queries: Points) -> NDArray[np.float64]:
+        """Return ‖g(y)‖₂ / 2^bits."""
+        return np.asarray(self.norms(self.frame.locate(queries)) / 2**self.bits)
