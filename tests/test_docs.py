@@ -116,3 +116,10 @@ def test_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 10_000
     assert "0.5-differentially private" in capsys.readouterr().out
+
+
+def test_the_tables_of_kernels_are_those_of_the_code() -> None:
+    from dpkde.catalogue import tables
+
+    text = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in text if line.startswith("|")] == [line for line in tables() if line]

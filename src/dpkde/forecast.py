@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -80,8 +81,7 @@ def evenly_spread(frame: Frame) -> float:
     with np.errstate(all="ignore"):  # bounds may be as far apart as floats go
         try:
             if isinstance(kernel, ProductKernel) and is_product(kernel):
-                t, mass = gauss_points(graded(min(kernel.profile_reach(1e-8), 1e4)))
-                whole = 2 * float(kernel.profile(t) @ mass)
+                whole = _profile_integral(kernel)
             else:
                 unit = kernel.integral(frame.dim) / kernel.bandwidth.determinant(frame.dim)
                 whole = float(unit ** (1 / frame.dim))
@@ -89,6 +89,12 @@ def evenly_spread(frame: Frame) -> float:
             return 0.0
         spread = float(np.prod(whole / (2 * halves + whole)))
         return spread if math.isfinite(spread) else 0.0
+
+
+@lru_cache(maxsize=64)
+def _profile_integral(kernel: ProductKernel) -> float:
+    t, mass = gauss_points(graded(min(kernel.profile_reach(1e-8), 1e4)))
+    return 2 * float(kernel.profile(t) @ mass)
 
 
 def count_amount(family: Chooser, frame: Frame, guarantee: Guarantee, view: Outlook) -> Amount:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpkde
+from dpkde.kernels import Kernel
 
 KERNEL = dpkde.Gaussian(1.0)
 BOUNDS = [(-2.0, 2.0)] * 2
@@ -21,11 +22,19 @@ FAMILIES = {
     "phase": dpkde.Fourier(16, form="phase"),
     "spline": dpkde.Spline(3, 0.9),
     "fastgauss": dpkde.FastGauss(3),
+    "hashing": dpkde.Hashing(16, 8),
 }
+KERNELS: dict[str, Kernel] = {"hashing": dpkde.Laplacian(1.0)}
 
 
 def _sketch(family: str) -> dpkde.Sketch:
-    plan = dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=2, family=FAMILIES[family], seed=8)
+    plan = dpkde.plan(
+        kernel=KERNELS.get(family, KERNEL),
+        bounds=BOUNDS,
+        epsilon=2,
+        family=FAMILIES[family],
+        seed=8,
+    )
     return dpkde.sketch(POINTS, plan)
 
 
@@ -158,7 +167,10 @@ def test_frames_are_asked_by_name() -> None:
 @pytest.mark.audit
 @pytest.mark.parametrize("guarantee", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}])
 def test_noise_and_sampling_error_are_the_whole_error(guarantee: dict[str, Any]) -> None:
-    """Over 60 seeds and 40 queries, errors against the truth have the size that is declared."""
+    """Over 60 seeds and 40 queries, errors against the truth have the size that is declared.
+
+    Queries are alike, so 60 seeds tell the ratio to 0.055 (seen over 600); 3.6 of them.
+    """
     points = np.random.default_rng(3).normal(size=(30_000, 2))
     truth = dpkde.nonprivate.kde(points, QUERIES, KERNEL)
     scores = []
@@ -166,7 +178,7 @@ def test_noise_and_sampling_error_are_the_whole_error(guarantee: dict[str, Any])
         release = dpkde.publish(points, kernel=KERNEL, seed=seed, **guarantee)
         whole = np.hypot(release.standard_error(QUERIES), release.sampling_error(QUERIES))
         scores.append((release.kde(QUERIES, clip=False) - truth) / whole)
-    assert 0.85 < np.sqrt(np.mean(np.square(scores))) < 1.15
+    assert 0.8 < np.sqrt(np.mean(np.square(scores))) < 1.2
 
 
 @pytest.mark.parametrize("bandwidth", [1.0, [1.0, 0.5], [[1.0, 0.3], [0.3, 0.7]]])

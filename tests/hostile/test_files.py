@@ -23,6 +23,7 @@ import pytest
 
 import dpkde
 from dpkde import container
+from dpkde.kernels import Kernel
 
 MUTATIONS = int(os.environ.get("DPKDE_MUTATIONS", "100000"))
 KILLS = int(os.environ.get("DPKDE_KILLS", "24"))
@@ -37,10 +38,18 @@ def _files(folder: Path) -> list[tuple[bytes, Callable[[Path], object]]]:
         dpkde.Fourier(2, form="phase"),
         dpkde.Spline((3, 1), (2.0, 99.0)),
         dpkde.FastGauss(2),
+        dpkde.Hashing(3, 4),
+        dpkde.Hashing(2, 64, signed=False),
+        dpkde.Hashing(2, 2),
     )
-    for i, family in enumerate(families):
+    kernels: tuple[Kernel, ...] = (dpkde.Gaussian([1.0, 2.0]),) * 4 + (
+        dpkde.Laplacian([1.0, 2.0]),
+        dpkde.Hat(3.0),
+        dpkde.Product([dpkde.ExponentialLp(1.5, 1, 3.0), dpkde.Mixture([dpkde.Hat(9.0)])]),
+    )
+    for i, (family, kernel) in enumerate(zip(families, kernels, strict=True)):
         plan = dpkde.plan(
-            kernel=dpkde.Gaussian([1.0, 2.0]),
+            kernel=kernel,
             bounds=[(-3, 3)] * 2,
             epsilon=1,
             family=family,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import dpkde
 from dpkde.curator import publish as road
+from dpkde.families.base import Family
 from dpkde.privacy.audit import audit, clopper_pearson
 from dpkde.privacy.concentrated import epsilon_of
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
@@ -118,12 +119,15 @@ def test_pairs_pass() -> None:
         (dpkde.Spline(3, 1.0), 0.0),
         (dpkde.Spline(1, 99.0), 0.0),
         (dpkde.FastGauss(3), 0.0),
+        (dpkde.Hashing(1, 16), 0.7),
+        (dpkde.Hashing(4, 1), 0.0),
     ],
-    ids=["hats", "cubic", "line", "fastgauss"],
+    ids=["hats", "cubic", "line", "fastgauss", "hashing", "signs"],
 )
-def test_tables_of_cells_pass(family: dpkde.Spline | dpkde.FastGauss, power: float) -> None:
+def test_tables_of_cells_pass(family: Family, power: float) -> None:
     """A record on a node of hat splines moves one cell by all it has: the audit sees much of ε."""
-    plan = dpkde.plan(kernel=dpkde.Gaussian(1.0), bounds=[(-2, 2)], epsilon=EPSILON, family=family)
+    kernel = dpkde.Hat(1.0) if family.name == "hashing" else dpkde.Gaussian(1.0)
+    plan = dpkde.plan(kernel=kernel, bounds=[(-2, 2)], epsilon=EPSILON, family=family)
     mechanism = _published(plan, epsilon=EPSILON, adjacency="replace")
     for left, right in (([-1.0], [1.0]), ([-2.0, 0.0], [-2.0, 1.5]), ([0.0], [0.5])):
         found = audit(mechanism, left, right, trials=12_000)

@@ -31,7 +31,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,6 +175,17 @@ class Prediction:
         return math.sqrt(2 / math.pi) * math.hypot(self.noise, self.approximation, self.count)
 
 
+class Terms(NamedTuple):
+    """What a family asks and promises for a kernel, in a few words; for tables of them."""
+
+    cost: str
+    """Time for a record or a query."""
+    bias: str
+    """E f(x)·g(y) − k(x, y)."""
+    sensitivity: str
+    """How far a record moves the table, before scaling to integers."""
+
+
 class Family(ABC):
     """A distribution over pairs (f, g) with E f(x)·g(y) ≈ k(x, y)."""
 
@@ -194,6 +205,11 @@ class Family(ABC):
         found = cls.obstacle(frame)
         if found is not None:
             raise ParameterError(f"the {cls.name} family cannot be used here: {found}")
+
+    @classmethod
+    def terms(cls, frame: Frame) -> Terms:
+        """Return cost, bias and sensitivity for a kernel and domain that it serves."""
+        return Terms("?", "?", "?")
 
     @property
     @abstractmethod

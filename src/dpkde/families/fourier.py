@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
-from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors
+from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, Terms
 from dpkde.frame import Frame
 from dpkde.kernels import Points, ShiftInvariantKernel, has_spectrum
 from dpkde.privacy.budget import Bounds
@@ -101,6 +101,11 @@ class Fourier(Family):
         except ParameterError as error:
             return str(error)
         return None
+
+    @classmethod
+    def terms(cls, frame: Frame) -> Terms:
+        """The same for every kernel with a spectrum."""
+        return Terms("D·d", "none", "Δ₁ = √2·D, Δ₂ = √D, Δ∞ = 1")
 
     @property
     def needs_outlook(self) -> bool:

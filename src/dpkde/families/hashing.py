@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families import cuts, partitions
-from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, is_whole
+from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, Terms, is_whole
 from dpkde.families.cuts import Cut
 from dpkde.frame import Frame
 from dpkde.kernels import Geodesic, Kernel, Points
@@ -101,6 +101,11 @@ class Hashing(Family):
         if found is None and halves is not None and not (halves <= FARTHEST).all():
             return "the bounds are more than 2^13 bandwidths apart; use a larger bandwidth"
         return found
+
+    @classmethod
+    def terms(cls, frame: Frame) -> Terms:
+        """Cost depends on how the kernel cuts space."""
+        return Terms(partitions.cost(frame.kernel), "none", "Δ₁ = I, Δ₂ = √I, Δ∞ = 1")
 
     @property
     def needs_outlook(self) -> bool:

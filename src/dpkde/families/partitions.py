@@ -81,6 +81,17 @@ def obstacle(kernel: Kernel, halves: NDArray[np.float64] | None) -> str | None:
     return f"the {kernel.name} kernel has no hash"
 
 
+def cost(kernel: Kernel) -> str:
+    """Return what a record takes, in a few words: I repetitions, d axes, a box of widths w."""
+    if isinstance(kernel, (Product, Mixture)):
+        return " + ".join(dict.fromkeys(cost(part) for part in kernel.kernels))
+    if isinstance(kernel, Erfc):
+        return "I·∏(w + 3)·1.13^d"
+    if isinstance(kernel, Jaccard):
+        return "I·size of the set"
+    return "I·d·Σw" if needs_box(kernel) else "I·d"
+
+
 def needs_box(kernel: Kernel) -> bool:
     """Tell whether cells exist in the declared box only."""
     if isinstance(kernel, (Product, Mixture)):

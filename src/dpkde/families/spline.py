@@ -33,6 +33,7 @@ from dpkde.families.base import (
     Prediction,
     Table,
     Tensors,
+    Terms,
     about,
     is_real,
     is_whole,
@@ -109,6 +110,19 @@ class Spline(Family):
             plain = int if whole else float
             kept = tuple(plain(entry) for entry in value) if many else plain(value)
             object.__setattr__(self, field, kept)
+
+    @classmethod
+    def terms(cls, frame: Frame) -> Terms:
+        """The same for every product kernel, but for what a kink does to the bias.
+
+        Where 1 − profile(t) goes like |t|^r at zero, splines of spacing h are off by some h^r.
+        """
+        kernel, bias = frame.kernel, "∝ h^(p+1)"
+        assert isinstance(kernel, ProductKernel)
+        if not kernel.is_smooth:
+            near, far = 1 - kernel.profile(np.array([1e-6, 2e-6]))
+            bias = f"∝ h^{np.log2(far / near):.2g} at zero"
+        return Terms("∏(p + 1)", bias, "Δ₁ = 1")
 
     @property
     def needs_outlook(self) -> bool:

@@ -24,6 +24,8 @@ from dpkde.kernels.bandwidth import Bandwidth, Points
 Floats = NDArray[np.float64]
 Json = Mapping[str, Any]
 
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+
 
 @runtime_checkable
 class Kernel(Protocol):
@@ -160,11 +162,9 @@ def cosine_transform(kernel: ProductKernel, frequencies: Floats, farthest: float
 
 def gauss_points(edges: Floats) -> tuple[Floats, Floats]:
     """Return eight Gauss points for each panel between edges, and their weights."""
-    points, weights = np.polynomial.legendre.leggauss(8)
     width = np.diff(edges)[:, np.newaxis] / 2
-    return (edges[:-1, np.newaxis] + width * (points + 1)).reshape(-1), (width * weights).reshape(
-        -1
-    )
+    points = edges[:-1, np.newaxis] + width * (_POINTS + 1)
+    return points.reshape(-1), (width * _WEIGHTS).reshape(-1)
 
 
 def graded(reach: float) -> Floats:

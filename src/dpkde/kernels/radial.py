@@ -56,12 +56,12 @@ class ExponentialLp:
         self, p: float, power: float = 1.0, bandwidth: Bandwidth | BandwidthLike = 1.0
     ) -> None:
         object.__setattr__(self, "p", number(p, "p", 0, 2))
-        if self.p < power:
+        object.__setattr__(self, "power", number(power, "power", 0, 2))
+        if self.p < self.power:
             raise ParameterError(
                 f"power must be at most p = {p!r}, got {power!r}: beyond, the kernel is not "
                 "positive definite; write power=p for the product kernel"
             )
-        object.__setattr__(self, "power", number(power, "power", 0, 2))
         object.__setattr__(self, "bandwidth", Bandwidth.of(bandwidth))
 
     @property

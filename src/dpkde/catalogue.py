@@ -1,0 +1,91 @@
+"""Which family serves which kernel, and at what price: the tables of ``docs/kernels.md``.
+
+    python -m dpkde.catalogue
+
+prints them. Everything is asked of the code: obstacles and terms of the families, and what the
+planner predicts and chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import dpkde
+from dpkde.choice import Candidate
+from dpkde.domain import Domain, Sets, Sphere, as_domain
+from dpkde.families.base import Family, registry
+from dpkde.frame import Frame
+from dpkde.kernels import Kernel, home
+
+EXAMPLES: dict[str, Kernel] = {
+    "`Gaussian`": dpkde.Gaussian(1.0),
+    "`Laplacian`": dpkde.Laplacian(1.0),
+    "`Cauchy`": dpkde.Cauchy(1.0),
+    "`Hat`": dpkde.Hat(1.0),
+    "`ExponentialLp(p, power=p)`, p < 1": dpkde.ExponentialLp(0.8, 0.8),
+    "`ExponentialLp(p, power=p)`, p > 1": dpkde.ExponentialLp(1.5, 1.5),
+    "`ExponentialLp(p, power=1)`, p > 1": dpkde.ExponentialLp(1.5, 1),
+    "`Matern`": dpkde.Matern(1.5),
+    "`RationalQuadratic`": dpkde.RationalQuadratic(2.0),
+    "`Erfc`": dpkde.Erfc(1.0),
+    "`Geodesic`": dpkde.Geodesic(),
+    "`Jaccard`": dpkde.Jaccard(),
+    "`Product([Hat, Laplacian])`": dpkde.Product([dpkde.Hat(1.0), dpkde.Laplacian(1.0)]),
+    "`Mixture([Hat, Laplacian])`": dpkde.Mixture([dpkde.Hat(1.0), dpkde.Laplacian(1.0)]),
+}
+ROWS, EPSILON = 100_000, "0.5"
+WIDE, NARROW = (2, 10.0), (50, 0.2)
+"""Axes and their widths in bandwidths, of the boxes that errors are predicted for."""
+
+
+def _domain(kernel: Kernel, dim: int, width: float) -> Domain:
+    if home(kernel) == "space":
+        return as_domain([(-width / 2, width / 2)] * dim)
+    return Sphere() if home(kernel) == "sphere" else Sets(dim)
+
+
+def _terms(kind: type[Family], kernel: Kernel) -> str:
+    """Return cost, bias and sensitivity, or a dash, for a cell of the table."""
+    frame = Frame.of(kernel, _domain(kernel, *WIDE), WIDE[0])
+    if kind.obstacle(frame) is not None:
+        return "–"
+    told = kind.terms(frame)
+    return f"{told.cost}<br>{told.bias}<br>{told.sensitivity}"
+
+
+def _predicted(kernel: Kernel, dim: int, width: float) -> str:
+    """Return the families that can serve, best first, with their predicted errors."""
+    plan = dpkde.plan(
+        kernel=kernel,
+        bounds=_domain(kernel, dim, width),
+        dim=dim,
+        epsilon=EPSILON,
+        expected_rows=ROWS,
+    )
+    return ", ".join(_error(entry) for entry in plan.considered if entry.prediction)
+
+
+def _error(entry: Candidate) -> str:
+    assert entry.prediction is not None
+    return f"{entry.name} {entry.prediction.error:.1g}"
+
+
+def tables() -> Iterator[str]:
+    """Yield the lines of both tables."""
+    families = registry()
+    yield "| kernel | " + " | ".join(families) + " |"
+    yield "|---|" + "---|" * len(families)
+    for name, kernel in EXAMPLES.items():
+        cells = [_terms(kind, kernel) for kind in families.values()]
+        yield f"| {name} | " + " | ".join(cells) + " |"
+    yield ""
+    boxes = [f"d = {dim}, {width:g} bandwidths wide" for dim, width in (WIDE, NARROW)]
+    yield "| kernel | " + " | ".join(boxes) + " |"
+    yield "|---|---|---|"
+    for name, kernel in EXAMPLES.items():
+        cells = [_predicted(kernel, *box) for box in (WIDE, NARROW)]
+        yield f"| {name} | " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    print("\n".join(tables()))  # noqa: T201
