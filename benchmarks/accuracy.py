@@ -95,6 +95,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--releases", type=int, default=30)
     parser.add_argument("--delta", default="0")
+    parser.add_argument(
+        "--true-density", action="store_true", help="tell ours the true mean KDE, not its default"
+    )
     given = parser.parse_args()
     folder = os.environ.get("DPKDE_DATA")
     print(
@@ -103,10 +106,10 @@ def main() -> None:
     )
     for task in tasks(Path(folder) if folder else None):
         if not given.names or task.name in given.names:
-            run(task, given.releases, given.delta)
+            run(task, given.releases, given.delta, given.true_density)
 
 
-def run(task: Task, releases: int, delta: str) -> None:
+def run(task: Task, releases: int, delta: str, true_density: bool) -> None:
     """Print the figures of one data set."""
     order = np.random.default_rng(1).permutation(len(task.points))
     queries, points = task.points[order[:100]], task.points[order[100:]]
@@ -114,12 +117,18 @@ def run(task: Task, releases: int, delta: str) -> None:
     points = np.clip(points, low, high)
     kernel = dpkde.Gaussian(task.bandwidth)
     truth = dpkde.nonprivate.kde(points, queries, kernel)
+    density = float(truth.mean()) if true_density else 0.05
     for epsilon, asked in task.asked.items():
         errors, times = np.empty(releases), np.empty(releases)
         for i in range(releases):
             start = time.perf_counter()
             release = dpkde.publish(
-                points, kernel=kernel, bounds=task.bounds, epsilon=epsilon, delta=delta
+                points,
+                kernel=kernel,
+                bounds=task.bounds,
+                epsilon=epsilon,
+                delta=delta,
+                typical_density=density,
             )
             times[i] = time.perf_counter() - start
             errors[i] = np.abs(release.kde(queries) - truth).mean()
