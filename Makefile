@@ -38,6 +38,7 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/sketch.py
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/query.py
+	$(BIN)/python benchmarks/hashing.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	$(BIN)/python benchmarks/low_dimension.py
 	$(BIN)/python benchmarks/accuracy.py

@@ -1,14 +1,16 @@
 """Which family serves which kernel, and at what price: the tables of ``docs/kernels.md``.
 
-    python -m dpkde.catalogue
+    python -m dpkde.catalogue [docs/kernels.md]
 
-prints them. Everything is asked of the code: obstacles and terms of the families, and what the
-planner predicts and chooses.
+prints them, or puts them in place of those in a page. Everything is asked of the code: obstacles
+and terms of the families, and what the planner predicts and chooses.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import dpkde
 from dpkde.choice import Candidate
@@ -87,5 +89,16 @@ def tables() -> Iterator[str]:
         yield f"| {name} | " + " | ".join(cells) + " |"
 
 
+def rewrite(page: Path) -> None:
+    """Put the tables in place of those of a page, line by line."""
+    fresh = iter([line for line in tables() if line])
+    old = page.read_text(encoding="utf-8").splitlines()
+    lines = [next(fresh) if line.startswith("|") else line for line in old]
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    print("\n".join(tables()))  # noqa: T201
+    if len(sys.argv) > 1:
+        rewrite(Path(sys.argv[1]))
+    else:
+        print("\n".join(tables()))  # noqa: T201

@@ -41,6 +41,39 @@ def dpkde_(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, st
 GOOD = ["--bounds", "0:1,0:1", "--bandwidth", "0.2", "--epsilon", "1"]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--kernel", "laplacian"],
+        ["--kernel", "exponential-lp:p=1.5,power=1", "--family", "hashing", "--repetitions", "16"],
+        ["--kernel", "matern:nu=1.5", "--frequencies", "64", "--family", "fourier"],
+        ["--kernel", "hat", "--family", "hashing", "--repetitions", "8", "--buckets", "64"],
+    ],
+    ids=lambda options: options[1],
+)
+def test_kernels_by_name(
+    table: str, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dpkde_("publish", table, "-o", "r.dpkde", *GOOD, *options, capsys=capsys)[0] == 0
+    release = dpkde.load("r.dpkde")
+    assert release.kernel.name == options[1].split(":")[0]
+    assert float(release.kde([0.5, 0.5])[0]) > 0
+    planned = ["--expected-rows", "2000", *GOOD, *options]
+    code, out, _ = dpkde_("plan", *planned, capsys=capsys)
+    assert code == 0
+    assert release.family.name in out
+
+
+def test_directions_and_sets_need_neither_bounds_nor_bandwidth(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("geodesic", "jaccard"):
+        arguments = ["-o", "r.dpkde", "--kernel", name, "--epsilon", "1"]
+        assert dpkde_("publish", table, *arguments, capsys=capsys)[0] == 0
+        assert dpkde.load("r.dpkde").family.name == "hashing"
+        assert dpkde_("inspect", "r.dpkde", capsys=capsys)[0] == 0
+
+
 def test_from_a_file_to_a_file(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     named = ["--columns", "lon,lat"]
     code, out, err = dpkde_("publish", table, "-o", "r.dpkde", *named, *GOOD, capsys=capsys)
@@ -140,6 +173,20 @@ def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
         ("publish t.csv -o r --bounds 0:1 --bandwidth wide --epsilon 1", "numbers separated"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --outside drop", "goes with --bounds"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel cosine", "--kernel must be"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel product", "made in Python"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel matern", "needs nu"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel matern:nu=x", "must be numbers"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel matern:mu=1", "takes nu"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel hat:p=1", "no parameters"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel geodesic", "no bandwidth"),
+        ("publish t.csv -o r --epsilon 1 --kernel geodesic --bounds 0:1", "lives on the sphere"),
+        ("publish t.csv -o r --epsilon 1 --kernel laplacian", "--bandwidth is needed"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --buckets 4", "goes with --family hashing"),
+        (
+            "publish t.csv -o r --bandwidth 1 --epsilon 1 --family hashing --buckets 3",
+            "power of two",
+        ),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --family hashing", "no hash"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --family magic", "family must be"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --adjacency x", "'add-remove' or"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --order 3", "goes with --family fastgauss"),

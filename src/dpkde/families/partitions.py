@@ -44,7 +44,7 @@ from dpkde.kernels import (
 
 MOST_REPETITIONS = 1 << 14
 """Most repetitions chosen without being asked."""
-MOST_NANOSECONDS = 4e5
+MOST_NANOSECONDS = 2e5
 """Most time a record may take where repetitions are chosen."""
 
 

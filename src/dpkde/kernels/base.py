@@ -57,7 +57,10 @@ class Kernel(Protocol):
 
 @runtime_checkable
 class ShiftInvariantKernel(Kernel, Protocol):
-    """A positive definite kernel of the difference x − y, with k(x, x) = 1."""
+    """A positive definite kernel of the difference x − y, with k(x, x) = 1.
+
+    A class may set ``is_shift_invariant`` to False where an instance has no spectrum after all.
+    """
 
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
         """Return frequencies ω, shape (count, dim), in radians per bandwidth unit.
