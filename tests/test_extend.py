@@ -109,3 +109,16 @@ def test_g_of_a_wrong_length_says_so() -> None:
 
     with pytest.raises(dpkde.ParameterError, match=r"g of wild has shape \(2,\)"):
         Short("fine").draw(FRAME, 20, 0).respond(np.zeros((1, 1)), np.zeros(3))
+
+
+def test_one_record_cannot_reach_another_through_what_was_drawn() -> None:
+    class Writing(Wild):
+        def f(self, x: NDArray[np.float64], drawn: dict[str, NDArray[Any]]) -> Any:
+            drawn["seen"] = x
+            drawn["words"][0] = 3
+            return np.zeros(3)
+
+    pair = Writing("fine").draw(FRAME, 20, 0)
+    assert not pair.quantize(*FRAME.place(np.ones((2, 1)))).any()
+    assert list(pair.tensors) == ["words"]
+    assert not pair.tensors["words"].flags.writeable

@@ -2,9 +2,10 @@
 
 `CustomFamily` rounds f to integers, **enforces** the declared bounds on every record (one that
 breaks them contributes nothing), computes one record at a time (so that no batch can change a bit),
-and keeps whatever f does with a private value from being seen. So a wrong f spoils the answers,
-never the guarantee. It runs at the speed of the Python in f: a family that proves useful gets
-compiled loops and a module of its own.
+and keeps whatever f does with a private value from being seen. So a wrong f spoils the answers, not
+the guarantee, as long as f is a function of its arguments alone: what it remembers from one record
+to the next, or writes anywhere, nobody can take back. It runs at the speed of the Python in f: a
+family that proves useful gets compiled loops and a module of its own.
 
 ``docs/extend.md`` has an example; `dpkde.testing.FamilyContract` checks a family.
 """
@@ -148,6 +149,12 @@ class CustomPair(Pair):
     family: CustomFamily
     drawn: Drawn
 
+    def __post_init__(self) -> None:
+        # One record must not reach another through what was drawn.
+        for name, array in self.drawn.items():
+            self.drawn[name] = np.array(array)
+            self.drawn[name].setflags(write=False)
+
     @cached_property
     def bounds(self) -> Bounds:
         """The family's. `quantize` and `accumulate` enforce them."""
@@ -177,7 +184,7 @@ class CustomPair(Pair):
         bounds = self.bounds
         nothing = np.zeros(bounds.cells, dtype=np.int64)
         try:
-            values = np.asarray(self.family.f(x.copy(), self.drawn), dtype=np.float64)
+            values = np.asarray(self.family.f(x.copy(), dict(self.drawn)), dtype=np.float64)
         except Exception:
             return nothing
         if values.shape != (bounds.cells,) or not np.isfinite(values).all():

@@ -44,6 +44,8 @@ MOST_BUCKETS = 1 << 15
 FARTHEST = 4096.0
 """Bandwidths from the centre that float32 rows resolve well; further out they are clipped."""
 _BLOCK = 256
+_BLOCK_KEYS = 1 << 22
+"""Most rows, and most keys, that are computed at a time."""
 _LEAN = 0.1
 """How far from uniform directions are taken to be: the mean of E f(x)f(x′) over pairs of them."""
 
@@ -319,8 +321,9 @@ class HashingPair(Pair):
 
     def _keys(self, coordinates: Points) -> Iterator[tuple[slice, NDArray[np.int32]]]:
         """Yield the keys of a few rows at a time, shape (n, repetitions)."""
-        for start in range(0, len(coordinates), _BLOCK):
-            part = slice(start, min(start + _BLOCK, len(coordinates)))
+        step = max(4, min(_BLOCK, _BLOCK_KEYS // self.count))
+        for start in range(0, len(coordinates), step):
+            part = slice(start, min(start + step, len(coordinates)))
             size = part.stop - start
             rows = np.zeros((-(-size // 4) * 4, self.frame.dim), dtype=np.float32)
             rows[:size] = np.clip(coordinates[part], -FARTHEST, FARTHEST)
