@@ -23,6 +23,7 @@ F32 = np.float32
 
 TILE = 256
 ROWS = 4
+BALLS = 64
 
 
 @exactly
@@ -144,17 +145,17 @@ def fill_balls(
 ) -> None:
     """Write the centres of balls, uniform in a box, and 14 random bits for the radius last.
 
-    `balls` has shape (count, axes + 1). From a public seed, by integers alone: the same anywhere.
+    `balls` has shape (axes + 1, count). From a public seed, by integers alone: the same anywhere.
     """
     state = mix(U32(seed + U32(0x9E3779B9)))
-    for t in range(balls.shape[0]):
-        for k in range(balls.shape[1]):
+    for t in range(balls.shape[1]):
+        for k in range(balls.shape[0]):
             state = U32(state + U32(0x9E3779B9))
             word = mix(U32(mix(state) ^ seed))
             if k < low.size:
-                balls[t, k] = low[k] + widths[k] * (F32(word >> U32(8)) * F32(2.0**-24))
+                balls[k, t] = low[k] + widths[k] * (F32(word >> U32(8)) * F32(2.0**-24))
             else:
-                balls[t, k] = F32(word >> U32(18))
+                balls[k, t] = F32(word >> U32(18))
 
 
 @exactly
@@ -166,20 +167,33 @@ def add_balls(
 ) -> None:
     """Add a word for the first ball that holds a row; one more for rows that none holds.
 
-    `balls` has shape (repetitions, count, axes + 1), the squared radius last.
+    `balls` has shape (repetitions, axes + 1, count), the squared radius last; the count is a
+    multiple of BALLS, and so many are tried at a time.
     """
-    axes = balls.shape[2] - 1
+    axes, count = balls.shape[1] - 1, balls.shape[2]
+    gaps = np.empty(BALLS, dtype=np.float32)
     for r in range(balls.shape[0]):
         own = balls[r]
         for i in range(x.shape[0]):
-            first = own.shape[0]
-            for t in range(own.shape[0]):
-                distance = F32(0)
+            first = count
+            for top in range(0, count, BALLS):
+                squares = own[axes, top : top + BALLS]
+                for j in range(BALLS):
+                    gaps[j] = -squares[j]
                 for k in range(axes):
-                    apart = x[i, k] - own[t, k]
-                    distance += apart * apart
-                if distance <= own[t, axes]:
-                    first = t
+                    centres = own[k, top : top + BALLS]
+                    place = x[i, k]
+                    for j in range(BALLS):
+                        apart = place - centres[j]
+                        gaps[j] += apart * apart
+                found = I32(0)
+                for j in range(BALLS):
+                    found |= I32(gaps[j] <= F32(0))
+                if found != I32(0):
+                    for j in range(BALLS):
+                        if gaps[j] <= F32(0):
+                            first = top + j
+                            break
                     break
             word = mix(U32(mix(U32(first)) ^ words[r]))
             keys[i, r] = I32(keys[i, r] + I32(word))

@@ -188,11 +188,12 @@ class Balls(Cut):
         from dpkde.families import cells
 
         dim = self.box.shape[1]
-        balls = np.empty((len(self.seeds), balls_needed(self.box[0]), dim + 1), dtype=np.float32)
+        needed = -(-balls_needed(self.box[0]) // cells.BALLS) * cells.BALLS
+        balls = np.empty((len(self.seeds), dim + 1, needed), dtype=np.float32)
         low = -self.box[0] - np.float32(LARGEST_RADIUS)
         for r, seed in enumerate(self.seeds.view(np.uint32)):
             cells.fill_balls(seed, low, -2 * low, balls[r])
-        balls[:, :, dim] = self.squares[balls[:, :, dim].astype(np.int64)]
+        balls[:, dim] = self.squares[balls[:, dim].astype(np.int64)]
         return balls
 
     def check(self, dim: int) -> None:

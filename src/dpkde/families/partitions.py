@@ -273,5 +273,5 @@ def nanoseconds(frame: Frame) -> float:
     if halves is None or not needs_box(frame.kernel):
         return 0.3 * frame.dim
     if isinstance(frame.kernel, Erfc):
-        return 0.5 * frame.dim * balls_needed(halves) / 20
+        return 0.12 * (frame.dim + 2) * balls_needed(halves) / 20 + 10
     return (1.5 + 0.1 * frame.dim) * planes_expected(frame)
