@@ -115,10 +115,55 @@ def test_one_record_cannot_reach_another_through_what_was_drawn() -> None:
     class Writing(Wild):
         def f(self, x: NDArray[np.float64], drawn: dict[str, NDArray[Any]]) -> Any:
             drawn["seen"] = x
-            drawn["words"][0] = 3
-            return np.zeros(3)
+            if self.how == "forces":
+                drawn["words"].setflags(write=True)
+            drawn["words"] += 3
+            return np.array([0.5, 0.0, 0.0])
 
-    pair = Writing("fine").draw(FRAME, 20, 0)
-    assert not pair.quantize(*FRAME.place(np.ones((2, 1)))).any()
-    assert list(pair.tensors) == ["words"]
-    assert not pair.tensors["words"].flags.writeable
+    for how in ("tries", "forces"):
+        pair = Writing(how).draw(FRAME, 20, 0)
+        before = pair.tensors["words"].copy()
+        assert not pair.quantize(*FRAME.place(np.ones((2, 1)))).any()
+        assert list(pair.tensors) == ["words"]
+        assert np.array_equal(pair.tensors["words"], before)
+
+
+def test_what_f_does_with_a_private_value_is_not_seen(recwarn: pytest.WarningsRecorder) -> None:
+    import warnings
+
+    class Loud(Wild):
+        def f(self, x: NDArray[np.float64], drawn: dict[str, NDArray[Any]]) -> Any:
+            warnings.warn(f"the secret is {x}", stacklevel=1)
+            if self.how == "leaves":
+                raise SystemExit(3)
+            return np.emath.sqrt(-np.ones(3)) if self.how == "complex" else np.zeros(3)
+
+    for how in ("leaves", "complex", "warns"):
+        points = np.full((5, 1), 0.123)
+        dpkde.publish(points, kernel=FRAME.kernel, bounds=[(-1, 1)], epsilon=1, family=Loud(how))
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        (0, 1.0),
+        (3, 0.0),
+        (3, float("nan")),
+        (3, float("inf")),
+        (3, 1.0, 1.0, 2.0**40),
+        (1 << 40, 1),
+    ],
+)
+def test_limits_have_to_be_numbers(limits: Any) -> None:
+    class Strange(Wild):
+        def limits(self, frame: Frame) -> dpkde.Limits:
+            return dpkde.Limits(*limits)
+
+    with pytest.raises(dpkde.ParameterError, match="limits need"):
+        Strange("fine").bounds(FRAME, 20)
+
+
+def test_what_is_not_declared_is_not_known() -> None:
+    release = dpkde.publish(np.zeros((5, 1)), kernel=FRAME.kernel, epsilon=1, family=Wild("fine"))
+    assert np.isnan(release.sampling_error([0.0])).all()

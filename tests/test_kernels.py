@@ -280,6 +280,7 @@ def test_directions_and_sets() -> None:
         (lambda: dpkde.Product(ALONE), "a list"),
         (lambda: dpkde.Product([dpkde.Hat(1.0), 3]), "1 to 16 kernels"),
         (lambda: dpkde.Product([dpkde.Hat(1.0), dpkde.Geodesic()]), "cannot be combined"),
+        (lambda: dpkde.Product([dpkde.Hat([1, 2]), dpkde.Hat([1, 2, 3])]), "2 and 3 axes"),
         (lambda: dpkde.Mixture([dpkde.Hat(1.0)], [0]), "weights"),
         (lambda: dpkde.Mixture([dpkde.Hat(1.0)], [WORD]), "weights"),
         (lambda: dpkde.Mixture([dpkde.Hat(1.0)], [1, 2]), "weights"),

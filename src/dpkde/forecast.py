@@ -70,12 +70,12 @@ def assumed_rows(guarantee: Guarantee, density: float) -> float:
 def evenly_spread(frame: Frame) -> float:
     """Return about the KDE of records spread evenly over the domain: hardly any data have less.
 
-    ∏ I/(w + I) over axes of w bandwidths, I^d the integral of the kernel; ½ for directions; 0
-    where nothing is known.
+    ∏ I/(w + I) over axes of w bandwidths, I^d the integral of the kernel; ½ for directions; for
+    sets that of single elements; 0 where nothing is known.
     """
     kernel, halves = frame.kernel, frame.halves()
     if home(kernel) != "space":
-        return 0.5 if home(kernel) == "sphere" else 0.0
+        return 0.5 if home(kernel) == "sphere" else 1 / frame.dim
     if halves is None:
         return 0.0
     with np.errstate(all="ignore"):  # bounds may be as far apart as floats go

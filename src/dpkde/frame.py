@@ -55,9 +55,13 @@ class Frame:
         if not known and fallback_dim is not None:
             known["the points"] = fallback_dim
         if not known:
+            ways = {
+                "space": "bounds, a bandwidth for each column",
+                "sphere": "points as an array",
+                "sets": "bounds=dpkde.Sets(universe)",
+            }
             raise ParameterError(
-                "the number of columns is open: give bounds, a bandwidth for each column, or dim= "
-                "(--dim) to plan"
+                f"the number of columns is open: give {ways[home(kernel)]}, or dim= (--dim) to plan"
             )
         if len(set(known.values())) > 1:
             said = ", ".join(f"{source} have {value}" for source, value in known.items())
@@ -69,10 +73,10 @@ class Frame:
         if place != "space" and isinstance(domain, Unbounded):
             domain = Sphere() if place == "sphere" else Sets(count)
         if place != "space" and domain.kind != place:
-            fix = "Sphere()" if place == "sphere" else f"Sets({count})"
+            fix = "Sphere()" if place == "sphere" else "Sets(universe)"
             raise ParameterError(
                 f"the {kernel.name} kernel lives on {'the ' if place == 'sphere' else ''}{place}, "
-                f"not in a {domain.kind}: use bounds={fix}, or leave bounds out"
+                f"not in a {domain.kind}: leave bounds out, or in Python use bounds={fix}"
             )
         return cls(kernel, domain, count)
 
@@ -118,11 +122,22 @@ class Frame:
         """Return the same as `place`, by NumPy, for any domain and bandwidth."""
         offsets, counts = self.domain.place(rows.astype(np.float64, copy=False))
         with np.errstate(all="ignore"):
-            return self.kernel.bandwidth.whiten(offsets), counts
+            coordinates = self.kernel.bandwidth.whiten(offsets)
+            # A matrix may turn huge numbers into infinity less infinity.
+            strange = np.isnan(coordinates).any(axis=1)
+            if strange.any():
+                coordinates[strange] = 0.0
+                counts &= ~strange
+        return coordinates, counts
 
     def locate(self, queries: Points) -> Points:
-        """Return the coordinates of queries, wherever they lie."""
+        """Return the coordinates of queries, wherever they lie.
+
+        Kernels of directions and of sets see queries as they see records.
+        """
         with np.errstate(all="ignore"):
+            if home(self.kernel) != "space":
+                queries = self.domain._settle(queries)[0]
             return self.kernel.bandwidth.whiten(queries - self.domain.centre(self.dim))
 
     def reach(self) -> float | None:

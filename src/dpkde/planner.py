@@ -220,6 +220,8 @@ def as_family(family: str | Family) -> Chooser:
     """Return the family that a caller means: a name, an instance, or ``"auto"``, any of them."""
     if isinstance(family, Family):
         return family
+    if isinstance(family, type) and issubclass(family, Family):
+        raise ParameterError(f"family must be an instance: write {family.__name__}()")
     known = registry()
     if family == "auto":
         return Best(tuple(known.values()))
@@ -348,6 +350,8 @@ def make_frame(
     kernel: Kernel, domain: Domain, dim: int | None, fallback_dim: int | None = None
 ) -> Frame:
     """Check the kernel and build the frame; `fallback_dim` counts where nothing tells the width."""
-    if not isinstance(kernel, Kernel):
-        raise ParameterError(f"kernel must be a kernel such as dpkde.Gaussian(0.1), got {kernel!r}")
+    if isinstance(kernel, type) or not isinstance(kernel, Kernel):
+        raise ParameterError(
+            f"kernel must be a kernel such as dpkde.Gaussian(bandwidth=0.1), got {kernel!r}"
+        )
     return Frame.of(kernel, domain, dim, fallback_dim)

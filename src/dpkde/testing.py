@@ -195,4 +195,7 @@ class FamilyContract:
     def test_there_is_a_proof(self) -> None:
         for family in self.families(self.axes[0]):
             for word in ("Precondition", "Postcondition", "bounds"):
-                assert word in family.proof
+                assert word in family.proof, (
+                    f"the proof of {family.name} does not state its {word.lower()}: it is the text "
+                    "beside the module, or the docstring of a custom family"
+                )

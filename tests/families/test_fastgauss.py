@@ -23,6 +23,8 @@ GAUSSIAN = dpkde.Gaussian(1.0)
 
 
 class TestFastGauss(FamilyContract):
+    kernel_axes: ClassVar[tuple[int, ...] | None] = (1, 2, 8, 50)
+
     """Several unit cells an axis in few dimensions, one in many."""
 
     accuracy: ClassVar[float] = 5e-5

@@ -26,6 +26,8 @@ from dpkde.testing import FamilyContract
 
 
 class TestFourier(FamilyContract):
+    kernel_axes: ClassVar[tuple[int, ...] | None] = (1, 2, 8, 50)
+
     def families(self, dim: int) -> list[Family]:
         return [Fourier(1), Fourier(7), Fourier(300), Fourier(33, form="phase")]
 

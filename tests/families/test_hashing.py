@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -283,7 +284,7 @@ def test_queries_outside_a_box_are_refused(kernel: Kernel) -> None:
         points, kernel=kernel, bounds=[(-1, 1)] * 2, epsilon=1, family=Hashing(8, 4)
     )
     assert np.isnan(release.kde([[np.nan, 0.0], [0.0, 0.5]])).tolist() == [True, False]
-    with pytest.raises(dpkde.ParameterError, match="1 queries lie outside the bounds"):
+    with pytest.raises(dpkde.ParameterError, match="1 query lies outside the bounds"):
         release.kde([[0.0, 0.0], [0.0, 1.5]])
 
 
@@ -380,6 +381,7 @@ def test_wrong_parameters(arguments: dict[str, Any], told: str) -> None:
         (dpkde.Erfc(1.0), None, "give bounds"),
         (dpkde.Erfc(1.0), [(0, 1)] * 20, "family='fourier'"),
         (dpkde.Laplacian(1e-6), [(0, 1)], "larger bandwidth"),
+        (dpkde.ExponentialLp(1 + 1e-9, 1), [(0, 1)], "use p = 1"),
         (dpkde.Product([dpkde.Hat(1.0), dpkde.Gaussian(1.0)]), [(0, 1)], "no hash"),
         (dpkde.Mixture([dpkde.Hat(np.eye(2)), dpkde.Hat(1.0)]), [(0, 1)] * 2, "matrix"),
     ],
@@ -417,3 +419,78 @@ def test_nested_combinations() -> None:
     found = dpkde.nonprivate.estimate(points, points[:5], kernel, Hashing(4096, 64), bounds=None)
     # Hoeffding over 4096: P(error > 0.12) < 10·e^(−29).
     assert np.abs(found - exact).max() < 0.12
+
+
+def test_kernels_of_ones_own_inside_combinations_load(tmp_path: Path) -> None:
+    class Mine(dpkde.Laplacian):
+        name: ClassVar[str] = "mine"
+
+    kernel = dpkde.Product([Mine(1.0), dpkde.Mixture([dpkde.Hat(2.0), Mine(3.0)])])
+    release = dpkde.publish(
+        np.zeros((5, 2)), kernel=kernel, bounds=[(-1, 1)] * 2, epsilon=1, family=Hashing(8, 4)
+    )
+    release.save(tmp_path / "r")
+    assert dpkde.load(tmp_path / "r", kernels=[Mine]) == release
+    with pytest.raises(dpkde.FormatError, match="kernels="):
+        dpkde.load(tmp_path / "r")
+
+
+def test_what_is_drawn_can_be_loaded_or_is_refused(tmp_path: Path) -> None:
+    """Refused before anything is spent, not by whoever loads the file."""
+    for kernel, half, family in (
+        (dpkde.Erfc(1.0), 7.0, Hashing(1 << 15, 1)),
+        (dpkde.Product([dpkde.Erfc(1.0), dpkde.Laplacian(1e-10)]), 1e-7, Hashing(4, 4)),
+    ):
+        with pytest.raises(dpkde.ParameterError, match="use fewer repetitions"):
+            dpkde.plan(kernel=kernel, bounds=[(-half, half)] * 2, epsilon=1, family=family)
+
+
+def test_damaged_repetitions_are_refused() -> None:
+    pair = _pair(dpkde.Laplacian(1.0), 2, Hashing(4, 2))
+    for reps in ([0, 2_000_000_000, -2_000_000_000, 1], [0, 1, 1, 2], [0, 1, 2, 4], [-1, 0, 1, 2]):
+        tensors = pair.tensors | {"0.bins.reps": np.array(reps, dtype=np.int32)}
+        with pytest.raises(dpkde.FormatError):
+            Hashing(4, 2).restore(pair.frame, 0, tensors)
+    for name, array in pair.tensors.items():
+        wrong = pair.tensors | {name: array[:-1]}
+        with pytest.raises(dpkde.FormatError):
+            Hashing(4, 2).restore(pair.frame, 0, wrong)
+
+
+def test_columns_that_do_not_exist_are_passed_over() -> None:
+    """SciPy takes such a matrix as it is, and writes where they point to."""
+    from scipy import sparse
+
+    plan = dpkde.plan(
+        kernel=dpkde.Jaccard(), bounds=dpkde.Sets(10), epsilon=1, family=Hashing(40, 8)
+    )
+    wrong = sparse.csr_matrix(
+        (np.ones(4), np.array([3, 50_000_000, -7, 5]), np.array([0, 2, 4])), shape=(2, 10)
+    )
+    assert dpkde.sketch(wrong, plan) == dpkde.sketch([[3], [5]], plan)
+    for pointers in ([0, 3, 2], [0, 2, 400], [-1, 2, 4]):
+        broken = wrong.copy()
+        broken.indptr = np.array(pointers)
+        with pytest.raises(dpkde.SchemaError, match="damaged"):
+            dpkde.sketch(broken, plan)
+    with pytest.raises(dpkde.SchemaError, match="two dimensions"):
+        dpkde.sketch(sparse.coo_array(np.ones(10)), plan)
+
+
+def test_queries_are_seen_as_records_are() -> None:
+    release = dpkde.publish(
+        np.eye(6), kernel=dpkde.Jaccard(), epsilon=1, family=Hashing(40, 8), seed=1
+    )
+    rows = np.eye(6)[:3]
+    assert np.array_equal(release.kde(rows), release.kde(rows * -0.3))
+    directions = np.random.default_rng(0).normal(size=(50, 4))
+    release = dpkde.publish(directions, kernel=dpkde.Geodesic(), epsilon=1, family=Hashing(40, 1))
+    assert np.array_equal(release.kde(directions), release.kde(directions * 1e7))
+    assert np.isnan(release.kde(np.zeros((1, 4)))).all()
+
+
+def test_iterators_are_no_sets() -> None:
+    """They would be read once, and there may be two passes."""
+    plan = dpkde.plan(kernel=dpkde.Jaccard(), bounds=dpkde.Sets(4), epsilon=1, family=Hashing(8, 4))
+    made = dpkde.sketch([iter([1, 2]), [1, 2]], plan)
+    assert made == dpkde.sketch([None, [1, 2]], plan)

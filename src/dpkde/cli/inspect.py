@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpkde.cli.exits import speaks_plainly
+
+if TYPE_CHECKING:
+    from dpkde.kernels import Kernel
 
 
 @speaks_plainly
@@ -33,13 +36,14 @@ def inspect(
     if law is not None:
         count = f"{held.count}, give or take {law.variance**0.5:.1f}"
     domain = document["plan"]["domain"]
+    box = json.dumps(domain["parameters"]) if domain["parameters"] else ""
     lines = [
         str(held.privacy),
         "",
         f"records    {count}",
         f"columns    {', '.join(held.columns) if held.columns else f'{held.dim}, not named'}",
-        f"domain     {domain['kind']} {json.dumps(domain['parameters'])}",
-        f"kernel     {held.kernel.name}, bandwidth {held.kernel.bandwidth!r}",
+        f"domain     {domain['kind']} {box}".rstrip(),
+        f"kernel     {_kernel(held.kernel)}",
         f"family     {held.family.summary(held.plan.frame)}",
         f"table      {held.table.size} cells, {release.stat().st_size} bytes in the file",
         f"release    {held.release_id}, written by {held.generator}",
@@ -48,3 +52,9 @@ def inspect(
     if held.extras:
         lines.append(f"extras     {json.dumps(dict(held.extras), ensure_ascii=False)}")
     typer.echo("\n".join(lines))
+
+
+def _kernel(kernel: Kernel) -> str:
+    """Return a kernel with its parameters, as in ``matern, nu 1.5, bandwidth 0.2``."""
+    told = [f"{key} {json.dumps(value)}" for key, value in kernel.to_json().items()]
+    return ", ".join([kernel.name, *told])

@@ -175,7 +175,8 @@ def merged(settings: Path | None, typed: Mapping[str, Any]) -> dict[str, Any]:
             )
         for name, value in found.items():
             if isinstance(value, bool) or not isinstance(value, _TYPES.get(name, (str,))):
-                raise ParameterError(f"{settings}: {name} cannot be {value!r}")
+                hint = '; write kernel = "matern:nu=1.5"' if name == "kernel" else ""
+                raise ParameterError(f"{settings}: {name} cannot be {value!r}{hint}")
     chosen = {name: typed.get(name) for name in NAMES}
     return {name: found.get(name) if value is None else value for name, value in chosen.items()}
 

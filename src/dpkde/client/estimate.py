@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpkde.arrays import QueriesLike, as_queries
 from dpkde.domain import universe_of
 from dpkde.errors import ParameterError
-from dpkde.kernels import Points
+from dpkde.kernels import Points, home
 from dpkde.pool import mapped
 from dpkde.release.artifact import Release
 from dpkde.tables import is_frame, is_sparse, open_points, query_sets
@@ -100,6 +100,9 @@ def _answer(
     release: Release, queries: QueriesLike, function: Callable[[Points], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     rows = _rows(release, queries)
+    if home(release.kernel) == "sphere":
+        directed = np.abs(rows).max(axis=1, initial=0.0, keepdims=True) > 0
+        rows = np.where(directed, rows, math.nan)  # zero has no direction
     starts = range(0, len(rows), CHUNK_QUERIES)
     chunks = (rows[start : start + CHUNK_QUERIES] for start in starts)
     answers = np.empty(len(rows))

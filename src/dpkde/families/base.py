@@ -204,7 +204,10 @@ class Family(ABC):
         """Raise where the family cannot serve a kernel and domain."""
         found = cls.obstacle(frame)
         if found is not None:
-            raise ParameterError(f"the {cls.name} family cannot be used here: {found}")
+            raise ParameterError(
+                f"the {cls.name} family cannot be used here: {found} (family='auto' takes one that "
+                "can)"
+            )
 
     @classmethod
     def terms(cls, frame: Frame) -> Terms:

@@ -168,6 +168,16 @@ class AxisFit:
         return positions.reshape(-1)[order], total, residual / whole, bent / whole
 
     @cached_property
+    def _gap(self) -> float:
+        """Return what the fit lacks where a record meets the query, as a mean over queries."""
+        steps = np.arange(_COARSE) / _COARSE
+        products, radius = _products(self.kernel, self.degree, self.spacing, steps, _PLANNED_REACH)
+        near = slice(radius - self.degree - 1, radius + self.degree + 2)
+        places = radius - np.arange(products.shape[1])[near] + steps[:, np.newaxis]
+        met = (bspline(self.degree, places) * self._filtered(products, self.ridge)[:, near]).sum()
+        return abs(1 - float(met) / _COARSE)
+
+    @cached_property
     def _lines(self) -> float:
         """Return the squared relative error that data on a lattice see.
 
@@ -199,12 +209,12 @@ class AxisFit:
         """
         positions, total, scatter, bend = self._study
         if intervals > _ENDLESS:  # the edges do not count
-            return Quality(float(np.sqrt(total[-1])), scatter, bend, self._lines)
+            return Quality(float(np.sqrt(total[-1])), scatter, bend, self._lines, self._gap)
         nodes = np.arange(intervals + self.degree) - (self.degree - 1) / 2
         upper = np.interp(intervals - nodes, positions, total)
         lower = np.interp(-nodes, positions, total, left=0.0)
         gain = float(np.sqrt((upper - lower).sum() / intervals))
-        return Quality(gain, scatter, bend, self._lines)
+        return Quality(gain, scatter, bend, self._lines, self._gap)
 
 
 @dataclass(frozen=True)
@@ -221,12 +231,15 @@ class Quality:
         Squared relative L2 error that does not.
     lines
         Squared relative error on data that lie on a lattice.
+    gap
+        Relative error where a record meets the query.
     """
 
     gain: float
     scatter: float
     bend: float
     lines: float
+    gap: float
 
 
 @lru_cache(maxsize=256)

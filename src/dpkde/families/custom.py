@@ -13,7 +13,11 @@ family that proves useful gets compiled loops and a module of its own.
 from __future__ import annotations
 
 import math
+import threading
+import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -33,6 +37,7 @@ Drawn = dict[str, NDArray[Any]]
 
 _SAMPLE = 64
 _RECORD_NANOSECONDS = 2e4
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class Limits(NamedTuple):
@@ -55,8 +60,9 @@ class CustomFamily(Family):
     """
 
     lattice_bits: ClassVar[tuple[int, int]] = (8, 24)
-    relative_error: float = 0.0
-    """A typical bias of a KDE value, as a part of it, where it is known: for predictions."""
+    relative_error: float | None = None
+    """A typical error of f·g in a KDE value, as a part of it. None: not known; predictions then
+    leave it out, and `Release.sampling_error` is NaN."""
 
     @abstractmethod
     def limits(self, frame: Frame) -> Limits:
@@ -92,8 +98,11 @@ class CustomFamily(Family):
     def bounds(self, frame: Frame, bits: int) -> Bounds:
         """The limits on the lattice, rounded up, with room for rounding every entry of f."""
         given = self.limits(frame)
-        if given.cells < 1 or not 0 < given.l1 < math.inf:
-            raise ParameterError(f"{self.name}: limits need at least one cell and a positive L1")
+        norms = [norm for norm in given[1:] if norm is not None]
+        if not 1 <= given.cells <= 1 << 26 or not all(0 < norm < 2.0**30 for norm in norms):
+            raise ParameterError(
+                f"{self.name}: limits need 1 to 2^26 cells, and norms above 0 and below 2^30"
+            )
         unit, slack = 1 << bits, math.ceil(given.cells / 2) + 1
         l1 = math.ceil(given.l1 * unit) + slack
         l2 = l1 if given.l2 is None else math.ceil(given.l2 * unit) + math.isqrt(given.cells) + 2
@@ -110,7 +119,7 @@ class CustomFamily(Family):
             bounds=self.bounds(frame, bits),
             bits=bits,
             gain=float(np.sqrt(np.mean(norms**2))),
-            approximation=outlook.typical_density * self.relative_error,
+            approximation=outlook.typical_density * (self.relative_error or 0.0),
             nanoseconds=_RECORD_NANOSECONDS,
         )
 
@@ -140,6 +149,26 @@ class CustomFamily(Family):
         return type(self).__doc__ or ""
 
 
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy that nobody can write to: its memory is that of immutable bytes."""
+    plain = np.ascontiguousarray(array)
+    if not plain.size:
+        return np.empty(plain.shape, dtype=plain.dtype)
+    return np.frombuffer(plain.tobytes(), dtype=plain.dtype).reshape(plain.shape)
+
+
+@contextmanager
+def _unseen() -> Iterator[None]:
+    """Keep warnings from being shown: they may quote a private value.
+
+    Filters of warnings belong to the process, so one thread at a time; f holds the interpreter
+    anyway.
+    """
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 @dataclass(frozen=True, eq=False)
 class CustomPair(Pair):
     """f and g of a `CustomFamily`, with what was drawn."""
@@ -150,10 +179,9 @@ class CustomPair(Pair):
     drawn: Drawn
 
     def __post_init__(self) -> None:
-        # One record must not reach another through what was drawn.
-        for name, array in self.drawn.items():
-            self.drawn[name] = np.array(array)
-            self.drawn[name].setflags(write=False)
+        """Freeze what was drawn: no record may reach another, or the file, through it."""
+        frozen = {name: _frozen(array) for name, array in self.drawn.items()}
+        object.__setattr__(self, "drawn", frozen)
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -163,29 +191,34 @@ class CustomPair(Pair):
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
         """What was drawn."""
-        return self.drawn
+        return dict(self.drawn)
 
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers."""
         found = np.zeros((len(coordinates), self.bounds.cells), dtype=np.int64)
-        for row, x, counted in zip(found, coordinates, counts, strict=True):
-            if counted:
-                row += self._contribution(x)
+        with _unseen():
+            for row, x, counted in zip(found, coordinates, counts, strict=True):
+                if counted:
+                    row += self._contribution(x)
         return found
 
     def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
         """Add every record's integers to the table."""
-        for x, counted in zip(coordinates, counts, strict=True):
-            if counted:
-                table += self._contribution(x)
+        with _unseen():
+            for x, counted in zip(coordinates, counts, strict=True):
+                if counted:
+                    table += self._contribution(x)
 
     def _contribution(self, x: Floats) -> NDArray[np.int64]:
         """Return f(x) in integers; zeros where it fails, has another length, or is too large."""
         bounds = self.bounds
         nothing = np.zeros(bounds.cells, dtype=np.int64)
         try:
-            values = np.asarray(self.family.f(x.copy(), dict(self.drawn)), dtype=np.float64)
-        except Exception:
+            values = np.asarray(self.family.f(x.copy(), dict(self.drawn)))
+            if values.dtype.kind not in "fiub":
+                return nothing
+            values = values.astype(np.float64)
+        except (Exception, SystemExit):  # a private value must not be seen to fail
             return nothing
         if values.shape != (bounds.cells,) or not np.isfinite(values).all():
             return nothing
@@ -215,7 +248,9 @@ class CustomPair(Pair):
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the square of the declared relative error, times the answer's."""
-        return np.asarray((self.family.relative_error * self.respond(queries, table)) ** 2)
+        known = self.family.relative_error
+        error = math.nan if known is None else known
+        return np.asarray((error * self.respond(queries, table)) ** 2)
 
     def norms(self, located: Points) -> Floats:
         """Return ‖g(y)‖₂ at places in bandwidth units."""

@@ -36,8 +36,8 @@ RADIUS_BITS = 14
 LARGEST_RADIUS = 1.625
 """Of a ball, in bandwidths: above that of the last of 2¹⁴ parts of equal probability."""
 MOST_BALLS = 1 << 13
-MOST_NUMBERS = 1 << 25
-"""Most numbers that the cuts of a release may consist of."""
+MOST_NUMBERS = 1 << 26
+"""Most numbers that the cuts of a release may consist of, a quarter of a gigabyte."""
 
 
 class Cut(ABC):
@@ -53,6 +53,10 @@ class Cut(ABC):
     @abstractmethod
     def check(self, dim: int) -> None:
         """Raise ValueError where the fields do not fit each other."""
+
+    def numbers(self, dim: int) -> int:
+        """Return how many numbers the compiled loops are given, padding included."""
+        return 3 * len(self.reps) * dim
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
@@ -88,6 +92,10 @@ class Bins(Cut):
         for array in (self.rates, self.shifts, self.words):
             _expect(array.shape == (len(self.reps), dim))
         _expect(_within(self.rates, 0.5 / COARSEST, 2 / FINEST) and _within(self.shifts, -1e6, 1e6))
+
+    def numbers(self, dim: int) -> int:
+        """In tiles of 256."""
+        return 3 * _padded(len(self.reps)) * dim
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +171,10 @@ class Planes(Cut):
         _expect(self.offsets.shape == self.words.shape == (total,))
         _expect(_within(self.normals, -1e6, 1e6) and _within(self.offsets, -1e30, 1e30))
 
+    def numbers(self, dim: int) -> int:
+        """In tiles of 256."""
+        return _padded(len(self.words)) * (dim + 5)
+
 
 @dataclass(frozen=True, eq=False)
 class Balls(Cut):
@@ -201,8 +213,11 @@ class Balls(Cut):
         _expect(self.seeds.shape == self.reps.shape and self.box.shape == (2, dim))
         _expect(_within(self.box[0], 0, 1e6) and _within(self.box[1], 1e-9, 1e9))
         _expect(self.squares.shape == (1 << RADIUS_BITS,))
-        needed = balls_needed(self.box[0])
-        _expect(needed <= MOST_BALLS and needed * len(self.reps) * (dim + 1) <= 4 * MOST_NUMBERS)
+        _expect(balls_needed(self.box[0]) <= 2 * MOST_BALLS)
+
+    def numbers(self, dim: int) -> int:
+        """So many balls for each repetition."""
+        return (balls_needed(self.box[0]) + 64) * len(self.reps) * (dim + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,13 +282,21 @@ def restore(tensors: dict[str, NDArray[Any]], repetitions: int, dim: int) -> lis
                 _expect(array.dtype == _TYPES[field])
             cut = cut_type(**own)
             reps = cut.reps
-            _expect(reps.ndim == 1 and len(reps) > 0 and bool((np.diff(reps) > 0).all()))
+            _expect(reps.ndim == 1 and len(reps) > 0 and bool((reps[1:] > reps[:-1]).all()))
             _expect(int(reps[0]) >= 0 and int(reps[-1]) < repetitions)
-            cut.check(dim)
             found.append(cut)
+        check(found, dim)
         return found
     except (LookupError, TypeError, ValueError):
         raise FormatError("the tensors of the hashing family in this file are damaged") from None
+
+
+def check(cuts: list[Cut], dim: int) -> None:
+    """Raise ValueError where fields do not fit each other, or would take too much memory."""
+    for cut in cuts:
+        cut.check(dim)
+    if sum(cut.numbers(dim) for cut in cuts) > MOST_NUMBERS:
+        raise ValueError("the cells of all repetitions together are too many")
 
 
 def _expect(fine: bool) -> None:
@@ -283,6 +306,10 @@ def _expect(fine: bool) -> None:
 
 def _within(array: NDArray[Any], low: float, high: float) -> bool:
     return bool(((array >= low) & (array <= high)).all())
+
+
+def _padded(count: int) -> int:
+    return -(-count // 256) * 256
 
 
 def _tiles(array: NDArray[Any]) -> NDArray[Any]:

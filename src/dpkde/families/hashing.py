@@ -221,6 +221,13 @@ class Hashing(Family):
         else:
             made, direct = partitions.numbered(made, halves, buckets)
             moves[direct], base[direct] = 0, 0
+        try:
+            cuts.check(made, frame.dim)
+        except ValueError:
+            raise ParameterError(
+                f"{repetitions} repetitions of this kernel in this box take too many numbers: use "
+                "fewer repetitions, a larger bandwidth, or family='fourier'"
+            ) from None
         return HashingPair(frame, bits, self, tuple(made), base, moves)
 
     def restore(self, frame: Frame, bits: int, tensors: Tensors) -> HashingPair:
@@ -326,7 +333,7 @@ class HashingPair(Pair):
             part = slice(start, min(start + step, len(coordinates)))
             size = part.stop - start
             rows = np.zeros((-(-size // 4) * 4, self.frame.dim), dtype=np.float32)
-            rows[:size] = np.clip(coordinates[part], -FARTHEST, FARTHEST)
+            rows[:size] = np.clip(np.nan_to_num(coordinates[part]), -FARTHEST, FARTHEST)
             keys = np.tile(self.base, (len(rows), 1))
             for cut in self.cuts:
                 own = np.zeros((len(rows), len(cut.reps)), dtype=np.int32)
@@ -385,16 +392,17 @@ class HashingPair(Pair):
         located = self.frame.locate(queries)
         halves = self.frame.halves()
         if halves is not None and partitions.needs_box(self.frame.kernel):
-            outside = np.isfinite(located).all(axis=1) & (
-                np.abs(located) > halves * (1 + 1e-9)
-            ).any(axis=1)
+            beyond = ~(np.abs(located) <= halves * (1 + 1e-9)).all(axis=1)
+            outside = np.isfinite(queries).all(axis=1) & beyond
             if outside.any():
+                count = int(outside.sum())
                 raise ParameterError(
-                    f"{int(outside.sum())} queries lie outside the bounds, where hashing with the "
+                    f"{count} {'query lies' if count == 1 else 'queries lie'} outside the bounds, "
+                    "where hashing with the "
                     f"{self.frame.kernel.name} kernel has no cells: ask inside, or publish with "
                     "family='fourier' or wider bounds"
                 )
-        return np.nan_to_num(located, posinf=FARTHEST, neginf=-FARTHEST)
+        return located
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return 1/√I; a little more where the bias of collisions is subtracted."""

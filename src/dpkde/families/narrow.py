@@ -70,6 +70,10 @@ class Line:
     flat_loss: float
     line_loss: float
     curve_loss: float
+    flat_gap: float
+    """What a constant lacks where a record meets the query, relative, as a mean over queries."""
+    line_gap: float
+    curve_gap: float
 
     @property
     def lean(self) -> float:
@@ -97,6 +101,9 @@ def study(kernel: ProductKernel, half: float) -> Line:
         flat_loss=max(1 - flat_square / whole, 0.0),
         line_loss=max(1 - (flat_square + slope_square / 3) / whole, 0.0),
         curve_loss=max(1 - (flat_square + slope_square / 3 + curve_square / 5) / whole, 0.0),
+        flat_gap=abs(float(np.sum(mean * (1 - flat)))),
+        line_gap=abs(float(np.sum(mean * (1 - flat - slope * t)))),
+        curve_gap=abs(float(np.sum(mean * (1 - flat - slope * t - curve * parabola(t))))),
     )
 
 

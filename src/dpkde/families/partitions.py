@@ -42,6 +42,8 @@ from dpkde.kernels import (
     stable,
 )
 
+LEAST_NORM = 1.001
+"""The least p above 1 that hyperplanes are drawn for: the closer to 1, the longer it takes."""
 MOST_REPETITIONS = 1 << 14
 """Most repetitions chosen without being asked."""
 MOST_NANOSECONDS = 2e5
@@ -62,6 +64,8 @@ def obstacle(kernel: Kernel, halves: NDArray[np.float64] | None) -> str | None:
     if is_binned(kernel) or isinstance(kernel, (Geodesic, Jaccard)):
         return None
     if isinstance(kernel, ExponentialLp) and kernel.p > 1:
+        if kernel.p < LEAST_NORM:
+            return f"hyperplanes are not drawn for p between 1 and {LEAST_NORM:g}: use p = 1"
         if kernel.power != 1:
             return "of the exponential-lp kernels with p above 1 only those of power 1 have a hash"
         if halves is None:
@@ -169,7 +173,7 @@ class Sketchpad:
         halves = self.halves * scales
         counts = self.generator.poisson(2 * halves.sum(), len(reps)).astype(np.int32)
         total = int(counts.sum(dtype=np.int64))
-        if total * self.dim > MOST_NUMBERS:
+        if total * (self.dim + 5) > MOST_NUMBERS:
             raise ParameterError(
                 f"{len(reps)} repetitions of about {2 * halves.sum():.0f} hyperplanes each are too "
                 "many: use fewer repetitions, a larger bandwidth, or family='fourier'"
@@ -204,7 +208,8 @@ def numbered(
         # A cell before the first and one behind the last, where queries outside may lie, and one
         # more on each side for coordinates that rounding puts there.
         counts = np.floor(halves * rates + shifts) - first + 5
-        few = np.prod(counts, axis=1) <= buckets
+        with np.errstate(over="ignore"):
+            few = np.prod(counts, axis=1) <= buckets
         moved = (shifts - first + 2).astype(np.float32)
         sizes, rest = np.where(few[:, np.newaxis], counts, 1).astype(np.int32), ~few
         parts: list[Cut] = [

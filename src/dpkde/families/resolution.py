@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 AVERAGING = 0.2
 """κ: how much of the scatter remains in a KDE value, at a spacing of one bandwidth."""
 ALIGNED = 0.3
-"""How much of the curvatures of many narrow axes together remains: data may gather at the middle of
-each, or at its ends."""
+"""How much of what many axes lack together remains: data may gather at the middle of narrow ones,
+at their ends, or in clusters around the query."""
 LINE_AVERAGING = 0.25
 """The same for what a line leaves on a narrow axis. What a constant leaves remains whole."""
 MOST_CHOSEN = 1 << 22
@@ -148,6 +148,16 @@ def _bow(kernel: ProductKernel, grid: Grid) -> tuple[float, float]:
     return sum(bows), max(0.0, sum(bows) - 2 * math.hypot(*bows))
 
 
+def _gaps(kernel: ProductKernel, grid: Grid, tilted: set[int]) -> list[float]:
+    """Return what each narrow axis lacks where a record meets the query."""
+    gaps = []
+    for column, half in grid.narrow:
+        line = narrow.study(kernel, half)
+        own = line.line_gap if column in tilted else line.flat_gap
+        gaps.append(min(own, line.curve_gap) if grid.arch else own)
+    return gaps
+
+
 def _per_axis(what: str, value: Any, dim: int) -> tuple[Any, ...]:
     if not isinstance(value, tuple):
         return (value,) * dim
@@ -160,11 +170,12 @@ def quality(family: Spline, frame: Frame) -> tuple[float, float]:
     """Return the gain of a settled family over all axes, and its relative error."""
     kernel, grid = frame.kernel, Grid.of(family, frame)
     assert isinstance(kernel, ProductKernel)
-    gain, error = 1.0, 0.0
+    gain, error, gaps = 1.0, 0.0, []
     for axis in grid.axes:
         found = axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).quality(axis.intervals)
         gain *= found.gain
         error += squared_error(found, axis.spacing)
+        gaps.append(found.gap)
     tilted = {column for column, _, _ in grid.tilts}
     group = float((1 << narrow.SHARE_BITS) / grid.shares[0]) ** 2
     for column, half in grid.narrow:
@@ -180,7 +191,10 @@ def quality(family: Spline, frame: Frame) -> tuple[float, float]:
     if grid.arch:
         group += (bow * (1 << narrow.SHARE_BITS) / grid.arch) ** 2
     # P₂ is −½ at the middle of an axis: what is left of half the bow, or of its square.
-    error += (ALIGNED * (joint / 2 if not grid.arch else joint**2 / 8)) ** 2
+    left = joint / 2 if not grid.arch else joint**2 / 8
+    gaps += _gaps(kernel, grid, tilted)
+    # In a cluster records meet the query on all axes, and gaps add up: beyond what each counts.
+    error += (ALIGNED * max(left, sum(gaps) - 2 * math.hypot(*gaps))) ** 2
     return gain * math.sqrt(group), min(1.0, math.sqrt(error))
 
 

@@ -106,9 +106,15 @@ def kernel_from_json(
     if version != kernel.version:
         raise FormatError(f"this file uses version {version} of the {name} kernel")
     try:
-        made: Kernel = kernel(**parameters)
+        given = dict(parameters)
+        if issubclass(kernel, (Product, Mixture)):
+            given["kernels"] = [
+                kernel_from_json(part["name"], part["version"], part["parameters"], extra)
+                for part in given["kernels"]
+            ]
+        made: Kernel = kernel(**given)
         return made
     except FormatError:
         raise
-    except (ParameterError, TypeError, RecursionError) as error:
+    except (LookupError, ParameterError, TypeError, ValueError, RecursionError) as error:
         raise FormatError(f"the parameters of the {name} kernel are damaged: {error}") from None

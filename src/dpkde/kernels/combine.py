@@ -6,7 +6,7 @@ mixture draws from one part's; hashes of a product are joined, a mixture hashes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -38,16 +38,9 @@ class _Combined:
     kernels: tuple[Kernel, ...]
 
     def __init__(self, kernels: Sequence[Any]) -> None:
-        from dpkde.kernels import kernel_from_json
-
         if isinstance(kernels, Kernel) or not isinstance(kernels, Sequence):
             raise ParameterError("kernels must be a list, such as [Hat(1), Laplacian(2)]")
-        parts = tuple(
-            kernel_from_json(part["name"], part["version"], part["parameters"])
-            if isinstance(part, Mapping) and set(part) == {"name", "version", "parameters"}
-            else part
-            for part in kernels
-        )
+        parts = tuple(kernels)
         if not 1 <= len(parts) <= MOST_PARTS or not all(isinstance(p, Kernel) for p in parts):
             raise ParameterError(f"kernels must be a list of 1 to {MOST_PARTS} kernels")
         homes = {home(part) for part in parts}
@@ -55,6 +48,11 @@ class _Combined:
             raise ParameterError(
                 f"kernels of {' and '.join(sorted(homes))} cannot be combined: they live on "
                 "different things"
+            )
+        axes = {dim for dim in map(_axes, parts) if dim is not None}
+        if len(axes) > 1:
+            raise ParameterError(
+                f"kernels of {' and '.join(map(str, sorted(axes)))} axes cannot be combined"
             )
         object.__setattr__(self, "kernels", parts)
 
@@ -71,8 +69,7 @@ class _Combined:
     @property
     def dim(self) -> int | None:
         """The number of axes that a part prescribes."""
-        told = [getattr(part, "dim", None) or part.bandwidth.dim for part in self.kernels]
-        return next((dim for dim in told if dim is not None), None)
+        return next((dim for dim in map(_axes, self.kernels) if dim is not None), None)
 
     @property
     def is_shift_invariant(self) -> bool:
@@ -233,6 +230,11 @@ class Mixture(_Combined):
     def to_json(self) -> dict[str, Any]:
         """Return the parts and their weights."""
         return {"kernels": self._parts_to_json(), "weights": list(self.weights)}
+
+
+def _axes(kernel: Kernel) -> int | None:
+    """Return the number of axes that a kernel prescribes."""
+    return getattr(kernel, "dim", None) or kernel.bandwidth.dim
 
 
 def has_spectrum(kernel: Kernel) -> bool:

@@ -102,9 +102,9 @@ class ExponentialLp:
 
         For p ≤ 1, e^{−T·Σ|Δ_k|^p} = ∏ E e^{−T^{1/p}·S_k·|Δ_k|}, each a Laplacian.
         """
-        scale = stable.positive(generator, self.power / self.p, (count, 1)) ** (1 / self.p)
-        rates = scale * stable.positive(generator, self.p, (count, dim))
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # for small p numbers grow beyond the largest float
+            scale = stable.positive(generator, self.power / self.p, (count, 1)) ** (1 / self.p)
+            rates = scale * stable.positive(generator, self.p, (count, dim))
             return np.asarray(generator.gamma(2.0, size=(count, dim)) / rates)
 
     def profile(self, offsets: Floats) -> Floats:

@@ -29,16 +29,45 @@ def is_sparse(points: Any) -> bool:
 
 
 def open_sparse(points: Any, columns: tuple[str, ...] | None) -> Source:
-    """Return a sparse matrix as a source: rows become dense a few at a time."""
-    rows = points.tocsr()
-    return Source(partial(_slices, rows), int(rows.shape[1]), columns, size=int(rows.shape[0]))
+    """Return a sparse matrix as a source: rows become dense a few at a time.
+
+    Only the bounds of rows are taken from its structure, after a look at them. Columns are private:
+    one that does not exist is passed over, and never used as a place to write to, as SciPy would.
+    """
+    if getattr(points, "ndim", 2) != 2:
+        raise SchemaError("sparse points must have two dimensions, one row a point")
+    if points.format == "csr":
+        starts, places, values = points.indptr, points.indices, points.data
+    else:
+        listed = points.tocoo()
+        order = np.argsort(listed.row, kind="stable")
+        places, values = listed.col[order], listed.data[order]
+        starts = np.searchsorted(listed.row[order], np.arange(points.shape[0] + 1))
+    count, dim = (int(size) for size in points.shape)
+    starts = np.asarray(starts, dtype=np.int64)
+    fits = starts.shape == (count + 1,) and bool((starts[1:] >= starts[:-1]).all())
+    if not fits or starts[0] < 0 or starts[-1] > min(len(places), len(values)):
+        raise SchemaError("this sparse matrix is damaged: its rows overlap or reach beyond the end")
+    if np.asarray(values).dtype.kind not in "fiub":
+        raise SchemaError("points must be an array of real numbers with one row a point")
+    return Source(partial(_slices, starts, places, values, dim), dim, columns, size=count)
 
 
-def _slices(rows: Any) -> Iterator[Piece]:
-    step = _chunk(rows.shape[1])
-    for start in range(0, rows.shape[0], step):
-        part = rows[start : start + step]
-        yield Piece(part.toarray, part.shape[0])
+def _slices(starts: Any, places: Any, values: Any, dim: int) -> Iterator[Piece]:
+    step = _chunk(dim)
+    for first in range(0, len(starts) - 1, step):
+        own = starts[first : first + step + 1]
+        yield Piece(partial(_dense, own, places, values, dim), len(own) - 1)
+
+
+def _dense(starts: Any, places: Any, values: Any, dim: int) -> NDArray[np.float64]:
+    rows = np.zeros((len(starts) - 1, dim))
+    part = slice(starts[0], starts[-1])
+    row = np.repeat(np.arange(len(rows)), np.diff(starts))
+    column, value = np.asarray(places[part]), np.asarray(values[part], dtype=np.float64)
+    exists = (column >= 0) & (column < dim)
+    np.add.at(rows, (row[exists], column[exists].astype(np.int64)), value[exists])
+    return rows
 
 
 def open_sets(points: Iterable[Any], universe: int) -> Source:
@@ -56,18 +85,18 @@ def _chunk(columns: int) -> int:
     return max(1, min(4096, _CHUNK_VALUES // max(columns, 1)))
 
 
-def as_members(records: Iterable[Any], universe: int) -> NDArray[np.float32]:
+def as_members(records: Iterable[Any], universe: int) -> NDArray[np.float64]:
     """Return one row a set, 1 for its elements and 0 for the others."""
-    parts: list[NDArray[np.float32]] = []
+    parts: list[NDArray[np.float64]] = []
     for record in records:
         if isinstance(record, np.ndarray) and record.ndim == 2:
-            parts.append(as_rows(record, universe, "points").astype(np.float32))
+            parts.append(as_rows(record, universe, "points").astype(np.float64))
             continue
-        row = np.zeros((1, universe), dtype=np.float32)
+        row = np.zeros((1, universe))
         members = _members(record, universe)
         row[0, members or []] = 1.0
         parts.append(row if members is not None else np.full_like(row, np.nan))
-    return np.concatenate(parts) if parts else np.empty((0, universe), dtype=np.float32)
+    return np.concatenate(parts) if parts else np.empty((0, universe))
 
 
 def query_sets(queries: Iterable[Any], universe: int) -> NDArray[np.float64]:
@@ -83,13 +112,18 @@ def query_sets(queries: Iterable[Any], universe: int) -> NDArray[np.float64]:
                 f"queries must be sets of element numbers from 0 to {universe - 1}, each once; "
                 "rows of zeros and ones go in as an array: numpy.array(rows)"
             )
-    return as_members(batch, universe).astype(np.float64)
+    return as_members(batch, universe)
 
 
 def _members(record: Any, universe: int) -> list[int] | None:
-    """Return the elements of a record; None where it is no set."""
+    """Return the elements of a record; None where it is no set.
+
+    An iterator is none: it would be a set the first time it is read, and empty the second.
+    """
     found = []
     try:
+        if iter(record) is record:
+            return None
         for element in record:
             try:
                 number = index(element)
