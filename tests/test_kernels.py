@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import dpkde
 from dpkde.kernels import Bandwidth, Kernel, ShiftInvariantKernel, kernel_from_json, stable
+from dpkde.kernels.base import cosine_transform
 
 MATRIX = np.array([[2.0, 0.5], [0.5, 1.0]])
 WORD: Any = "x"
@@ -306,3 +307,19 @@ def test_kernels_nested_too_deep_are_refused() -> None:
         inner = {"name": "product", "version": 1, "parameters": {"kernels": [inner]}}
     with pytest.raises(dpkde.FormatError):
         kernel_from_json("product", 1, inner["parameters"])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "formula"),
+    [
+        (dpkde.ExponentialLp(1, 1), lambda w: 2 / (1 + w**2)),
+        (dpkde.ExponentialLp(2, 2), lambda w: math.sqrt(math.pi) * np.exp(-(w**2) / 4)),
+        (dpkde.Product([dpkde.Laplacian(1.0), dpkde.Laplacian(1.0)]), lambda w: 4 / (4 + w**2)),
+    ],
+)
+def test_transforms_by_quadrature(kernel: Any, formula: Callable[[Any], Any]) -> None:
+    frequencies = np.array([0.0, 0.05, 0.5, 1.0, 3.0, 10.0, 300.0])
+    assert np.allclose(kernel.profile_transform(frequencies), formula(frequencies), atol=1e-3)
+    for known in (dpkde.Gaussian(1.0), dpkde.Laplacian(1.0), dpkde.Cauchy(1.0), dpkde.Hat(1.0)):
+        exact = cosine_transform(known, frequencies, 4096.0)
+        assert np.allclose(known.profile_transform(frequencies), exact, atol=1e-2)
