@@ -221,21 +221,25 @@ def test_what_is_chosen_for_clusters_in_many_dimensions_is_as_good_as_told(
 ) -> None:
     """Records meet the query on all axes at once there, and what axes lack adds up.
 
-    The error of a release may be three times what was planned; before this was foreseen it was
-    ten to a thousand times.
+    The mean error of three releases may be four times what was planned; before this was foreseen
+    it was ten to a thousand times. Seeds are fixed, and the noise is half of what is planned: it
+    would have to be seven of its standard deviations in all of them.
     """
     generator = np.random.default_rng(dim)
     centres = generator.uniform(-0.7 * bound, 0.7 * bound, (8, dim))
-    spread = generator.normal(0, 0.12 * bound, (20_000, dim))
-    points = np.clip(centres[generator.integers(0, 8, 20_000)] + spread, -bound, bound)
+    spread = generator.normal(0, 0.12 * bound, (10_000, dim))
+    points = np.clip(centres[generator.integers(0, 8, 10_000)] + spread, -bound, bound)
     exact = dpkde.nonprivate.kde(points, points[:100], kernel)
-    release = dpkde.publish(
-        points,
-        kernel=kernel,
-        bounds=[(-bound, bound)] * dim,
-        epsilon=1,
-        typical_density=float(exact.mean()),
-    )
+    errors = []
+    for seed in range(3):
+        release = dpkde.publish(
+            points,
+            kernel=kernel,
+            bounds=[(-bound, bound)] * dim,
+            epsilon=2,
+            typical_density=float(exact.mean()),
+            seed=seed,
+        )
+        errors.append(float(np.abs(release.kde(points[:100]) - exact).mean()))
     assert release.plan.prediction is not None
-    error = float(np.abs(release.kde(points[:100]) - exact).mean())
-    assert error < 3 * release.plan.prediction.error
+    assert np.mean(errors) < 4 * release.plan.prediction.error
