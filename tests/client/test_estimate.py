@@ -68,9 +68,10 @@ def test_the_spread_of_releases_is_the_standard_error(
     expected = release.kernel_sum_standard_error(QUERIES)
     pooled = math.sqrt(((sums - sums.mean(axis=0)) ** 2 / expected**2).mean())
     assert pooled == pytest.approx(1.0, abs=0.03)
-    # The ratio: the delta method, at 4,000 records, to the same 3% where noise is the larger part.
+    # The ratio: the delta method, at 4,000 records. The count's part is the same at all queries, so
+    # 2,500 releases tell the spread to 1.2% where half of it is the count's; 8% is asked.
     spread = np.sqrt(((ratios - ratios.mean(axis=0)) ** 2).mean(axis=0))
-    agreement = 0.15 if local else 0.03
+    agreement = 0.15 if local else 0.08
     assert (spread / declared.mean(axis=0)).mean() == pytest.approx(1.0, abs=agreement)
     # Unbiased over the noise: the exact answers of this plan are the mean, to 6 standard errors.
     table = made._table.astype(np.float64)
