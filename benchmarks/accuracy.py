@@ -117,7 +117,7 @@ def run(task: Task, releases: int, delta: str, true_density: bool) -> None:
     points = np.clip(points, low, high)
     kernel = dpkde.Gaussian(task.bandwidth)
     truth = dpkde.nonprivate.kde(points, queries, kernel)
-    density = float(truth.mean()) if true_density else 0.05
+    density = float(truth.mean()) if true_density else None
     for epsilon, asked in task.asked.items():
         errors, times = np.empty(releases), np.empty(releases)
         for i in range(releases):

@@ -11,7 +11,7 @@ import pytest
 import dpkde
 from dpkde.choice import Best, rank
 from dpkde.families.base import registry
-from dpkde.forecast import evenly_spread
+from dpkde.forecast import evenly_spread, usual_density
 from dpkde.kernels import Kernel
 
 KERNEL = dpkde.Gaussian(0.5)
@@ -114,6 +114,20 @@ def test_a_typical_density_is_at_least_that_of_even_data() -> None:
     guessed, known = _plan(bounds=[(-4, 4)]), _plan(bounds=[(-4, 4)], typical_density=0.0997)
     assert _error(guessed) == pytest.approx(_error(known), rel=0.01)
     assert evenly_spread(_plan(bounds=None, dim=2).frame) == 0
+
+
+def test_without_a_guess_very_wide_bounds_lower_the_typical_density() -> None:
+    """0.05, less where an eighth of each axis is wide against the bandwidth, never under 0.01."""
+    levels = [
+        usual_density(_plan(kernel=dpkde.Gaussian(1.0), bounds=[(0, width)] * 2).frame)
+        for width in (10, 50, 100, 1000)
+    ]
+    assert levels[:2] == [0.05, 0.05]
+    assert 0.015 < levels[2] < 0.025
+    assert levels[3] == 0.01
+    wide = {"kernel": dpkde.Gaussian(1.0), "bounds": [(0, 100)] * 2}
+    assert _error(_plan(**wide)) == _error(_plan(**wide, typical_density=levels[2]))
+    assert usual_density(_plan(bounds=None, dim=2).frame) == 0.05
 
 
 def test_many_wide_axes_go_to_fourier() -> None:

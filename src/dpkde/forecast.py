@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpkde.choice import Chooser
 from dpkde.errors import ParameterError
@@ -23,6 +24,8 @@ FEWEST_ROWS = 1 << 12
 WORTHWHILE = 50
 """Where nothing is known of the number of records, the count's share is set as for a release worth
 making: at least 4096 records, and a typical density of at least fifty times 1/(εn)."""
+USUAL_DENSITIES = (0.01, 0.05)
+GATHERED = 8.0
 _SHARE_GRID = 4096
 
 
@@ -42,14 +45,15 @@ def outlook(
     budget: Budget,
     frame: Frame,
     rows: float | None,
-    density: float,
+    density: float | None,
     sampler: str,
     capacity_bits: int,
 ) -> Outlook:
     """Return what is known in public, for what is left of a budget."""
+    level = typical(frame, density)
     return Outlook(
-        rows or assumed_rows(budget.guarantee, density),
-        max(density, evenly_spread(frame)),
+        rows or assumed_rows(budget.guarantee, level),
+        level,
         budget.guarantee.adjacency,
         options(budget, sampler),
         capacity_bits,
@@ -67,17 +71,44 @@ def assumed_rows(guarantee: Guarantee, density: float) -> float:
     return max(WORTHWHILE / max(strength * density, 2.0**-40), float(FEWEST_ROWS))
 
 
+def typical(frame: Frame, guess: float | None) -> float:
+    """Return the KDE value to plan for: the caller's guess or ours, at least that of even data."""
+    return max(usual_density(frame) if guess is None else guess, evenly_spread(frame))
+
+
+def usual_density(frame: Frame) -> float:
+    """Return the KDE value to plan for where the caller guesses none.
+
+    A bandwidth is worth choosing where typical values are some hundredths, and the paper's are
+    from 0.01 to 0.08. Over very wide axes they are lower: records seldom gather in less than an
+    eighth of an axis, which makes 8 times what even data have, axis by axis.
+    """
+    low, high = USUAL_DENSITIES
+    shares = _shares(frame)
+    if shares is None:
+        return high
+    return min(max(float(np.minimum(GATHERED * shares, 1.0).prod()), low), high)
+
+
 def evenly_spread(frame: Frame) -> float:
     """Return about the KDE of records spread evenly over the domain: hardly any data have less.
 
-    ∏ I/(w + I) over axes of w bandwidths, I^d the integral of the kernel; ½ for directions; for
-    sets that of single elements; 0 where nothing is known.
+    ½ for directions; for sets that of single elements; 0 where nothing is known.
+    """
+    if home(frame.kernel) != "space":
+        return 0.5 if home(frame.kernel) == "sphere" else 1 / frame.dim
+    shares = _shares(frame)
+    return 0.0 if shares is None else float(shares.prod())
+
+
+def _shares(frame: Frame) -> NDArray[np.float64] | None:
+    """Return I/(w + I) for axes of w bandwidths, I^d the integral of the kernel; None if unknown.
+
+    That is about the part of an axis that a kernel covers.
     """
     kernel, halves = frame.kernel, frame.halves()
-    if home(kernel) != "space":
-        return 0.5 if home(kernel) == "sphere" else 1 / frame.dim
-    if halves is None:
-        return 0.0
+    if home(kernel) != "space" or halves is None:
+        return None
     with np.errstate(all="ignore"):  # bounds may be as far apart as floats go
         try:
             if isinstance(kernel, ProductKernel) and is_product(kernel):
@@ -86,9 +117,9 @@ def evenly_spread(frame: Frame) -> float:
                 unit = kernel.integral(frame.dim) / kernel.bandwidth.determinant(frame.dim)
                 whole = float(unit ** (1 / frame.dim))
         except (ArithmeticError, ParameterError):
-            return 0.0
-        spread = float(np.prod(whole / (2 * halves + whole)))
-        return spread if math.isfinite(spread) else 0.0
+            return None
+        shares: NDArray[np.float64] = whole / (2 * halves + whole)
+        return shares if np.isfinite(shares).all() else None
 
 
 @lru_cache(maxsize=64)

@@ -232,8 +232,10 @@ def as_family(family: str | Family) -> Chooser:
     return known[family]()
 
 
-def check_density(value: float) -> float:
+def check_density(value: float | None) -> float | None:
     """Check a guess of a typical KDE value."""
+    if value is None:
+        return None
     if not is_real(value) or not LEAST_DENSITY <= value <= 1:
         raise ParameterError(
             f"typical_density is a guess of a typical KDE value, from {LEAST_DENSITY:g} to 1, got "
@@ -301,7 +303,7 @@ def plan(
     adjacency: str = Adjacency.ADD_REMOVE,
     seed: int | None = None,
     expected_rows: int | None = None,
-    typical_density: float = 0.05,
+    typical_density: float | None = None,
     dim: int | None = None,
     columns: Sequence[str] | None = None,
     capacity_bits: int = DEFAULT_CAPACITY_BITS,

@@ -100,7 +100,8 @@ ExpectedRows = Annotated[
     int | None, typer.Option(help="A public guess of the number of rows; needed to plan.")
 ]
 TypicalDensity = Annotated[
-    float | None, typer.Option(help="A public guess of a typical KDE value. Default: 0.05.")
+    float | None,
+    typer.Option(help="A public guess of a typical KDE value. Default: 0.05; less in wide bounds."),
 ]
 Seed = Annotated[
     int | None, typer.Option(help="Seed of the family's public randomness; never of the noise.")
@@ -232,7 +233,7 @@ class Request:
     domain: Domain
     family: str | Family
     guarantee: dict[str, Any]
-    typical_density: float
+    typical_density: float | None
 
 
 def request(options: Mapping[str, Any], dim: int | None) -> Request:
@@ -260,8 +261,7 @@ def request(options: Mapping[str, Any], dim: int | None) -> Request:
     }
     if guarantee["epsilon"] is None and guarantee["rho"] is None:
         raise ParameterError("--epsilon is needed (or --rho): how much may be learned of a record")
-    density = 0.05 if options["typical_density"] is None else options["typical_density"]
-    return Request(kernel, domain, family, guarantee, density)
+    return Request(kernel, domain, family, guarantee, options["typical_density"])
 
 
 def kernel_named(text: str, bandwidth: Any) -> Kernel:

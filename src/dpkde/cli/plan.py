@@ -53,7 +53,7 @@ def plan(
     --epsilon 0.05,0.2,1
     """
     chosen = o.merged(settings, locals())
-    from dpkde.forecast import evenly_spread
+    from dpkde.forecast import typical
     from dpkde.planner import plan as make
 
     if output is not None:
@@ -88,7 +88,7 @@ def plan(
     typer.echo("\n\n".join(blocks))
     typer.echo(
         "\nerror: mean absolute error of a KDE value (0 to 1), where that value is about "
-        f"{max(wanted.typical_density, evenly_spread(made.frame)):.2g}\n"
+        f"{typical(made.frame, wanted.typical_density):.2g}\n"
         "noise, family, count: its parts, as standard deviations; family is bias or, for fourier "
         "and hashing, what the seed does\n"
         "time: of the curator, on one core, without starting up"

@@ -50,7 +50,7 @@ def publish(
     adjacency: str = "add-remove",
     seed: int | None = None,
     expected_rows: int | None = None,
-    typical_density: float = 0.05,
+    typical_density: float | None = None,
     plan: Plan | None = None,
     columns: Sequence[str] | None = None,
     capacity_bits: int = DEFAULT_CAPACITY_BITS,
@@ -86,7 +86,8 @@ def publish(
         share of the budget that the count gets: worth giving for small tables.
     typical_density
         A public guess of a typical answer, the mean KDE value at the records; steers accuracy, not
-        privacy. At least what records spread evenly over the bounds would have is assumed.
+        privacy. None: 0.05, or down to 0.01 where bounds are very wide against the bandwidth. At
+        least what records spread evenly over the bounds would have is assumed.
     plan
         A plan made beforehand, in place of kernel, bounds, family and seed.
     columns
