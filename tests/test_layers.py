@@ -133,7 +133,7 @@ def test_client_code_never_loads_the_curator(tmp_path: Path) -> None:
 def test_every_family_and_sampler_has_its_proof() -> None:
     for name in registry():
         assert (SOURCE / "families" / f"{name}.proof.md").is_file()
-    for law in ("laplace", "maxnorm", "gaussian"):
+    for law in ("laplace", "maxnorm", "gaussian", "exponential"):
         path = SOURCE / "privacy" / "noise" / f"{law}.proof.md"
         text = path.read_text(encoding="utf-8")
         assert "**Precondition.**" in text

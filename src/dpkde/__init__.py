@@ -24,11 +24,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from dpkde import nonprivate
+    from dpkde import nonprivate, prior
+    from dpkde.accuracy import Promise
     from dpkde.curator.publish import publish
     from dpkde.curator.sketch import Sketch, sketch
     from dpkde.domain import Ball, Box, Sets, Sphere
     from dpkde.errors import (
+        AccuracyError,
         BudgetError,
         DpkdeError,
         FormatError,
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
 
 # Names resolve on first use: importing dpkde loads little, and client code never loads the curator.
 _HOMES = {
+    "AccuracyError": "errors",
     "Ball": "domain",
     "Box": "domain",
     "BudgetError": "errors",
@@ -89,6 +92,7 @@ _HOMES = {
     "Plan": "planner",
     "PrivacyStatement": "privacy.statement",
     "Product": "kernels",
+    "Promise": "accuracy",
     "RationalQuadratic": "kernels",
     "Release": "release.artifact",
     "SchemaError": "errors",
@@ -101,11 +105,13 @@ _HOMES = {
     "load": "release.format",
     "nonprivate": "nonprivate",
     "plan": "planner",
+    "prior": "prior",
     "publish": "curator.publish",
     "sketch": "curator.sketch",
 }
 
 __all__ = [
+    "AccuracyError",
     "Ball",
     "Box",
     "BudgetError",
@@ -131,6 +137,7 @@ __all__ = [
     "Plan",
     "PrivacyStatement",
     "Product",
+    "Promise",
     "RationalQuadratic",
     "Release",
     "SchemaError",
@@ -144,6 +151,7 @@ __all__ = [
     "load",
     "nonprivate",
     "plan",
+    "prior",
     "publish",
     "sketch",
 ]
@@ -153,7 +161,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'dpkde' has no attribute {name!r}")
     module = importlib.import_module(f"dpkde.{_HOMES[name]}")
-    value = module if name == "nonprivate" else getattr(module, name)
+    value = module if name in ("nonprivate", "prior") else getattr(module, name)
     globals()[name] = value
     return value
 

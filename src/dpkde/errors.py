@@ -6,6 +6,7 @@
     ├── ParameterError      an argument is wrong (also a ValueError)
     │   └── SchemaError     a table has the wrong shape or type
     ├── BudgetError         a spend would exceed the declared guarantee
+    ├── AccuracyError       an error cannot be promised for so few records
     ├── MergeError          two sketches were made under different plans
     └── FormatError         a file is damaged, hostile, or not ours (also a ValueError)
         └── VersionError    a file of a format that this version does not read
@@ -30,6 +31,13 @@ class SchemaError(ParameterError):
 
 class BudgetError(DpkdeError):
     """A spend would exceed the guarantee that was declared."""
+
+
+class AccuracyError(DpkdeError):
+    """The error asked for cannot be promised; the message says which n, ε or α would do.
+
+    It is raised from public numbers and the noisy count, which has been paid for.
+    """
 
 
 class MergeError(DpkdeError):

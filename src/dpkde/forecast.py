@@ -16,7 +16,7 @@ from dpkde.families.base import Outlook
 from dpkde.frame import Frame
 from dpkde.kernels import ProductKernel, home, is_product
 from dpkde.kernels.base import gauss_points, graded
-from dpkde.privacy.budget import COUNT, Adjacency, Amount, Budget, Guarantee
+from dpkde.privacy.budget import COUNT, Adjacency, Amount, Budget, Guarantee, Spend
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
 from dpkde.privacy.noise.draw import laws_of
 
@@ -57,7 +57,7 @@ def outlook(
         budget.guarantee.adjacency,
         options(budget, sampler),
         capacity_bits,
-        sum(spend.law.variance for spend in budget.spends) ** 0.5,
+        next((s.law for s in budget.spends if isinstance(s, Spend) and s.purpose == "count"), None),
     )
 
 
@@ -155,7 +155,7 @@ def after_count(
     rehearsal = Budget(budget.guarantee)
     amount = count_amount(family, frame, budget.guarantee, view)
     spend = rehearsal.spend("count", amount, count_law(amount), COUNT)
-    return replace(view, options=options(rehearsal, sampler), count_noise=spend.law.variance**0.5)
+    return replace(view, options=options(rehearsal, sampler), count_law=spend.law)
 
 
 def _share(ratio: float) -> Fraction:

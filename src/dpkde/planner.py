@@ -12,11 +12,12 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpkde import container
+from dpkde.accuracy import Promise, promise, promise_from_json
 from dpkde.choice import Best, Candidate, Chooser, rank
 from dpkde.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.errors import FormatError, ParameterError, VersionError
@@ -44,6 +45,21 @@ MOST_AXES = 1 << 20
 """Most columns that a file may declare."""
 
 
+class Prospect(NamedTuple):
+    """What n records can be promised, foreseen from public numbers.
+
+    Attributes
+    ----------
+    rows
+        About the least n for which the error asked for can be promised.
+    bound
+        The error that can be promised for as many records as expected.
+    """
+
+    rows: int
+    bound: float
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """The public half of a mechanism, frozen. Make one with `dpkde.plan`.
@@ -65,6 +81,10 @@ class Plan:
     considered
         The families that were compared, the chosen one first, with the errors to expect; empty
         where the number of records was neither guessed nor known.
+    promise
+        The (α, η) that it was made for, if any; what is published under it keeps that or refuses.
+    promised
+        What can be promised: how many records it takes. Only in a plan just made.
     """
 
     frame: Frame
@@ -74,6 +94,8 @@ class Plan:
     seed: int
     columns: tuple[str, ...] | None = None
     considered: tuple[Candidate, ...] = ()
+    promise: Promise | None = None
+    promised: Prospect | None = None
 
     @property
     def prediction(self) -> Prediction | None:
@@ -107,6 +129,8 @@ class Plan:
             "lattice": {"bits": self.bits, "capacity_bits": self.capacity_bits},
             "seed": str(self.seed),
             "columns": None if self.columns is None else list(self.columns),
+            # Plans without a promise are described as they were before there were any.
+            **({} if self.promise is None else {"promise": asdict(self.promise)}),
         }
 
     @cached_property
@@ -140,6 +164,8 @@ class Plan:
 
     def __repr__(self) -> str:
         told = f", predicted error {self.prediction.error:.2g}" if self.prediction else ""
+        if self.promise is not None:
+            told += f", for α = {self.promise.alpha:g} at η = {self.promise.eta:g}"
         return (
             f"<Plan: {describe(self)}, {self.pair.bounds.cells} cells on a 2^-{self.bits} "
             f"lattice{told}>"
@@ -208,12 +234,13 @@ def plan_from_json(
         raise FormatError("the plan in this file is damaged") from None
     try:
         frame = Frame.of(kernel, domain, dim)
+        wanted = promise_from_json(document.get("promise"), frame)
         pair = family.restore(frame, bits, tensors)
     except FormatError:
         raise
     except (ArithmeticError, MemoryError, TypeError, ValueError) as error:
         raise FormatError(f"the plan in this file is damaged: {error}") from None
-    return Plan(frame, family, pair, capacity, seed, columns)
+    return Plan(frame, family, pair, capacity, seed, columns, promise=wanted)
 
 
 def as_family(family: str | Family) -> Chooser:
@@ -304,6 +331,9 @@ def plan(
     seed: int | None = None,
     expected_rows: int | None = None,
     typical_density: float | None = None,
+    alpha: float | None = None,
+    eta: float | None = None,
+    simultaneous: bool = False,
     dim: int | None = None,
     columns: Sequence[str] | None = None,
     capacity_bits: int = DEFAULT_CAPACITY_BITS,
@@ -312,8 +342,9 @@ def plan(
     """Return a plan, made from public numbers. Reads no data and spends nothing.
 
     Parameters are those of `dpkde.publish`; `expected_rows` is a public guess of the number of
-    records, `dim` the number of columns where neither bounds nor bandwidth tell it, and
-    2^capacity_bits the number of records up to which sums cannot wrap.
+    records (with `alpha` and `eta` it may be left out: the plan is then for as many as the promise
+    needs, ``plan.promised.rows``), `dim` the number of columns where neither bounds nor bandwidth
+    tell it, and 2^capacity_bits the number of records up to which sums cannot wrap.
 
     >>> from dpkde import Gaussian
     >>> plan(kernel=Gaussian(0.1), bounds=[(0, 1), (0, 1)], epsilon=1, expected_rows=100_000)
@@ -324,14 +355,24 @@ def plan(
     density, rows = check_density(typical_density), check_rows(expected_rows)
     frame = make_frame(kernel, as_domain(bounds), dim)
     chosen = as_family(family)
+    capacity = check_capacity(capacity_bits)
+    wanted = promise(alpha, eta, simultaneous, frame)
+    promised = None
+    if wanted is not None:
+        from dpkde.assurance import Assured, Prospects, prospect
+
+        chosen, density = Assured.of(chosen, wanted), 1.0
+        told = Prospects(chosen, frame, guarantee, sampler, capacity, rows)
+        promised = prospect(told, rows)
+        rows = rows or promised.rows
     if chosen.needs_outlook and rows is None:
         raise ParameterError(
             "expected_rows (--expected-rows) is needed to choose the family's parameters: a public "
             "guess of the number of records"
         )
     budget = Budget(guarantee)
-    view = outlook(budget, frame, rows, density, sampler, check_capacity(capacity_bits))
-    return draw_plan(
+    view = outlook(budget, frame, rows, density, sampler, capacity)
+    made = draw_plan(
         frame,
         chosen,
         after_count(budget, chosen, frame, view, sampler),
@@ -339,6 +380,7 @@ def plan(
         columns=columns,
         predicted=rows is not None,
     )
+    return made if promised is None else replace(made, promise=wanted, promised=promised)
 
 
 def check_plan(plan: Any) -> Plan:

@@ -169,17 +169,44 @@ class FamilyContract:
             parts = [dpkde.sketch(rows[i::3], plan) for i in range(3)]
             assert parts[0] + parts[1] + parts[2] == dpkde.sketch(rows, plan)
 
-    def test_the_length_of_g_is_its_length(self, dim: int) -> None:
+    def test_the_length_and_the_weights_of_g_are_its_own(self, dim: int) -> None:
         queries = self.points(np.random.default_rng(7), dim)[:3]
         for pair in self.pairs(dim):
             cells = pair.bounds.cells
             unit = np.zeros(cells)
-            squares = np.zeros(len(queries))
+            entries = np.empty((len(queries), cells))
             for j in range(cells):
                 unit[j] = 1.0
-                squares += pair.respond(queries, unit) ** 2
+                entries[:, j] = pair.respond(queries, unit)
                 unit[j] = 0.0
-            assert np.allclose(np.sqrt(squares), pair.response_norm(queries), rtol=1e-6, atol=0)
+            lengths = np.sqrt((entries**2).sum(axis=1))
+            assert np.allclose(lengths, pair.response_norm(queries), rtol=1e-6, atol=0)
+            values, counts = pair.weights(queries)
+            told = np.repeat(np.abs(values), counts.astype(int), axis=1)
+            told = np.sort(np.broadcast_to(told, (len(queries), told.shape[1])))[:, -cells:]
+            own = np.sort(np.abs(entries))[:, -told.shape[1] :]
+            assert np.allclose(told, own, rtol=1e-5, atol=1e-7 * lengths.max())
+            assert np.allclose((told**2).sum(axis=1), lengths**2, rtol=1e-6, atol=0)
+
+    def test_the_worst_case_is_not_exceeded(self, dim: int) -> None:
+        """Deterministic families keep to their bias; all to the sizes of g."""
+        generator = np.random.default_rng(11)
+        halves = np.minimum(self.halves(dim), 1e3)
+        x = np.concatenate(
+            [self.points(generator, dim), halves * generator.uniform(-1, 1, dim)[None]]
+        )
+        for family in self.families(dim):
+            for bits in {family.lattice_bits[0], family.lattice_bits[1]}:
+                pair = family.draw(self.frame(dim), bits, seed=3)
+                worst = family.choose(pair.frame, OUTLOOK).worst(pair.frame, bits)
+                if worst is None:
+                    continue
+                assert (pair.response_norm(x) <= worst.gain * (1 + 1e-9)).all()
+                assert np.abs(pair.weights(x).values).max() <= worst.peak * (1 + 1e-9)
+                if not pair.draws:
+                    contributions = pair.quantize(*pair.frame.place(x)).astype(np.float64)
+                    found = np.array([pair.respond(x, row) for row in contributions])
+                    assert np.abs(found - self.kernel.evaluate(x, x)).max() <= worst.bias
 
     def test_answers_approach_the_kernel(self) -> None:
         for dim in self.kernel_axes or self.axes:

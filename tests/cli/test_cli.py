@@ -145,6 +145,38 @@ def test_plan_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "chosen: fourier, since no other family can be used here" in out
 
 
+def test_a_promise_is_planned_kept_told_and_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.random.default_rng(0).uniform(0, 1, (3000, 1)))
+    base = ["--bounds", "0:1", "--bandwidth", "0.2", "--epsilon", "1", "--family", "spline"]
+    code, out, _ = dpkde_("plan", *base, "--alpha", "0.02", "--eta", "0.05", capsys=capsys)
+    assert code == 0
+    needed = int(out.split("takes about ")[1].split(" ")[0].replace(",", ""))
+    assert 300 < needed < 3000
+    several = ["plan", *base, "--alpha", "0.02", "--eta", "0.05", "--expected-rows"]
+    assert "likely be refused" in dpkde_(*several, "200", capsys=capsys)[1]
+    assert "likely be kept" in dpkde_(*several, "5000", capsys=capsys)[1]
+    publish = ["publish", "x.npy", "-o", "r", *base, "--eta", "0.05", "--simultaneous", "--alpha"]
+    assert dpkde_(*publish, "0.1", capsys=capsys)[0] == 0
+    out = dpkde_("inspect", "r", capsys=capsys)[1]
+    assert "at all queries in the bounds at once" in out
+    out = dpkde_("query", "r", "0.5", "--level", "0.9", capsys=capsys)[1]
+    header, row = (line.split(",") for line in out.splitlines())
+    told = dict(zip(header, map(float, row), strict=True))
+    assert told["low"] < told["kde"] < told["high"]
+    code, _, err = dpkde_(*publish, "0.0001", capsys=capsys)
+    assert code != 0
+    assert "cannot be promised" in err
+    Path("s.toml").write_text("alpha = 0.1\neta = 0.05\nsimultaneous = true\n")
+    settings = ["publish", "x.npy", "-o", "s", *base, "--settings", "s.toml"]
+    assert dpkde_(*settings, capsys=capsys)[0] == 0
+    assert dpkde.load("s").promise == dpkde.load("r").promise
+    Path("s.toml").write_text("simultaneous = 1\n")
+    assert "simultaneous cannot be 1" in dpkde_(*settings, capsys=capsys)[2]
+
+
 def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
     base = ["plan", "--bounds", "0:1,0:2", "--bandwidth", "0.2", "--expected-rows", "10000"]
     base += ["--epsilon", "1"]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 import dpkde
 from dpkde.domain import as_domain
 from dpkde.families.base import Family, Outlook
-from dpkde.families.fastgauss import FastGauss, FastGaussPair, hermite_functions, quality, terms
+from dpkde.families.expansion import hermite_functions, quality, terms
+from dpkde.families.fastgauss import FastGauss, FastGaussPair
 from dpkde.frame import Frame
 from dpkde.privacy.budget import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteLaplace

@@ -212,8 +212,10 @@ def test_few_cells_are_numbered_and_never_collide() -> None:
     table = np.zeros(pair.bounds.cells, dtype=np.int64)
     pair.accumulate(*pair.frame.place(rows), table)
     assert (table >= 0).all()
-    far = np.array([[3.1, 0.0], [0.0, -9.0], [1e6, 1e6], [-1e300, 0.0], [3.01, 3.01]])
+    far = np.array([[3.1, 0.0], [0.0, -9.0], [4e3, 4e3], [-4e3, 0.0], [3.01, 3.01]])
     assert not pair.respond(far, table.astype(np.float64)).any()
+    beyond = np.array([[1e6, 1e6], [-1e300, 0.0]])  # coordinates are clipped before that
+    assert np.isnan(pair.respond(beyond, table.astype(np.float64))).all()
     corner = np.array([[2.4, 2.4]])
     exact = dpkde.Hat(1.0).evaluate(rows, corner).sum()
     assert exact > 0

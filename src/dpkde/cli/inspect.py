@@ -49,6 +49,10 @@ def inspect(
         f"release    {held.release_id}, written by {held.generator}",
         "digest     verified",
     ]
+    if held.promise is not None:
+        lines.append(f"promise    {held.promise}")
+    if held.rate < 1:
+        lines.append(f"sample     each record entered with probability {held.rate}")
     if held.extras:
         lines.append(f"extras     {json.dumps(dict(held.extras), ensure_ascii=False)}")
     typer.echo("\n".join(lines))

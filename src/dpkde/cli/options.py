@@ -103,6 +103,15 @@ TypicalDensity = Annotated[
     float | None,
     typer.Option(help="A public guess of a typical KDE value. Default: 0.05; less in wide bounds."),
 ]
+Alpha = Annotated[
+    float | None,
+    typer.Option(help="Promise an error: exceeded with probability --eta at most, any data."),
+]
+Eta = Annotated[float | None, typer.Option(help="How often the promised error may be exceeded.")]
+Simultaneous = Annotated[
+    bool | None,
+    typer.Option("--simultaneous", help="Promise it for all queries in the bounds at once."),
+]
 Seed = Annotated[
     int | None, typer.Option(help="Seed of the family's public randomness; never of the noise.")
 ]
@@ -114,6 +123,7 @@ Settings = Annotated[
 
 NAMES = (
     "adjacency",
+    "alpha",
     "bandwidth",
     "bounds",
     "buckets",
@@ -122,6 +132,7 @@ NAMES = (
     "delimiter",
     "delta",
     "epsilon",
+    "eta",
     "expected_rows",
     "family",
     "frequencies",
@@ -131,6 +142,7 @@ NAMES = (
     "repetitions",
     "rho",
     "seed",
+    "simultaneous",
     "spacing",
     "typical_density",
 )
@@ -139,6 +151,7 @@ NAMES = (
 
 _NUMERIC = (str, int, float)
 _TYPES: dict[str, tuple[type, ...]] = {
+    "alpha": (int, float),
     "bandwidth": (*_NUMERIC, list),
     "bounds": (str, list),
     "buckets": (int,),
@@ -146,12 +159,14 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "degree": (str, int, list),
     "delta": _NUMERIC,
     "epsilon": _NUMERIC,
+    "eta": (int, float),
     "expected_rows": (int,),
     "frequencies": (int,),
     "order": (int,),
     "repetitions": (int,),
     "rho": _NUMERIC,
     "seed": (int,),
+    "simultaneous": (bool,),
     "spacing": (*_NUMERIC, list),
     "typical_density": (int, float),
 }
@@ -175,7 +190,8 @@ def merged(settings: Path | None, typed: Mapping[str, Any]) -> dict[str, Any]:
                 f"{', '.join(NAMES)}"
             )
         for name, value in found.items():
-            if isinstance(value, bool) or not isinstance(value, _TYPES.get(name, (str,))):
+            kinds = _TYPES.get(name, (str,))
+            if isinstance(value, bool) is not (kinds == (bool,)) or not isinstance(value, kinds):
                 hint = '; write kernel = "matern:nu=1.5"' if name == "kernel" else ""
                 raise ParameterError(f"{settings}: {name} cannot be {value!r}{hint}")
     chosen = {name: typed.get(name) for name in NAMES}
@@ -234,6 +250,7 @@ class Request:
     family: str | Family
     guarantee: dict[str, Any]
     typical_density: float | None
+    promise: dict[str, Any]
 
 
 def request(options: Mapping[str, Any], dim: int | None) -> Request:
@@ -261,7 +278,12 @@ def request(options: Mapping[str, Any], dim: int | None) -> Request:
     }
     if guarantee["epsilon"] is None and guarantee["rho"] is None:
         raise ParameterError("--epsilon is needed (or --rho): how much may be learned of a record")
-    return Request(kernel, domain, family, guarantee, options["typical_density"])
+    promise = {
+        "alpha": options["alpha"],
+        "eta": options["eta"],
+        "simultaneous": bool(options["simultaneous"]),
+    }
+    return Request(kernel, domain, family, guarantee, options["typical_density"], promise)
 
 
 def kernel_named(text: str, bandwidth: Any) -> Kernel:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,6 +41,9 @@ def plan(
     repetitions: o.Repetitions = None,
     buckets: o.Buckets = None,
     typical_density: o.TypicalDensity = None,
+    alpha: o.Alpha = None,
+    eta: o.Eta = None,
+    simultaneous: o.Simultaneous = None,
     seed: o.Seed = None,
     settings: o.Settings = None,
     output: Annotated[
@@ -48,6 +52,8 @@ def plan(
     ] = None,
 ) -> None:
     """Predict the error of a release. Reads no data and spends nothing.
+
+    With --alpha and --eta it also tells how many rows that promise takes.
 
     Example: dpkde plan --expected-rows 100000 --bounds 0:10,0:6 --bandwidth 0.4
     --epsilon 0.05,0.2,1
@@ -79,22 +85,39 @@ def plan(
             typical_density=wanted.typical_density,
             seed=chosen["seed"],
             **wanted.guarantee,
+            **wanted.promise,
         )
         if made.prediction is None:
             raise ParameterError("--expected-rows is needed to predict an error")
         promise = f"ε = {one}" if one is not None else f"ρ = {chosen['rho']}"
         promise += f", δ = {chosen['delta']}" if chosen["delta"] else ""
-        blocks.append("\n".join([promise, *_considered(made)]))
+        blocks.append("\n".join([promise, *_promised(made, wanted, chosen), *_considered(made)]))
     typer.echo("\n\n".join(blocks))
     typer.echo(
         "\nerror: mean absolute error of a KDE value (0 to 1), where that value is about "
-        f"{typical(made.frame, wanted.typical_density):.2g}\n"
+        f"{1 if made.promised else typical(made.frame, wanted.typical_density):.2g}\n"
         "noise, family, count: its parts, as standard deviations; family is bias or, for fourier "
         "and hashing, what the seed does\n"
         "time: of the curator, on one core, without starting up"
     )
     if output is not None:
         made.save(output)
+
+
+def _promised(plan: Plan, wanted: o.Request, chosen: Mapping[str, Any]) -> list[str]:
+    """Return how many records a promise takes, and what those expected can be promised."""
+    if plan.promised is None:
+        return []
+    alpha, eta = wanted.promise["alpha"], wanted.promise["eta"]
+    lines = [f"  α = {alpha:g} at η = {eta:g} takes about {plan.promised.rows:,} records"]
+    rows = chosen["expected_rows"]
+    if rows is not None:
+        verdict = "kept" if plan.promised.bound <= alpha else "refused"
+        lines.append(
+            f"  {rows:,} records can be promised α = {plan.promised.bound:.3g}: it will likely be "
+            f"{verdict}"
+        )
+    return lines
 
 
 def _considered(plan: Plan) -> list[str]:

@@ -41,6 +41,9 @@ def publish(
     buckets: o.Buckets = None,
     expected_rows: o.ExpectedRows = None,
     typical_density: o.TypicalDensity = None,
+    alpha: o.Alpha = None,
+    eta: o.Eta = None,
+    simultaneous: o.Simultaneous = None,
     seed: o.Seed = None,
     delimiter: o.Delimiter = None,
     settings: o.Settings = None,
@@ -75,6 +78,7 @@ def publish(
             typical_density=wanted.typical_density,
             seed=chosen["seed"],
             **wanted.guarantee,
+            **wanted.promise,
         )
     release.save(output)
     if not quiet and sys.stderr.isatty():

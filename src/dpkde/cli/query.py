@@ -42,6 +42,10 @@ def query(
         str | None,
         typer.Option("--points", help="Points in a CSV, Parquet or .npy file; - for CSV on stdin."),
     ] = None,
+    level: Annotated[
+        float | None,
+        typer.Option(help="Also print an interval that holds the KDE with this probability."),
+    ] = None,
     format: Annotated[Format, typer.Option(help="csv, or json: one object a line.")] = Format.CSV,
 ) -> None:
     """Print the KDE at points, with its errors.
@@ -58,15 +62,18 @@ def query(
     batches = iter([_typed(points, published.dim)]) if points else _read(_open(file, published))
     names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
     header = [*names, "kde", "standard_error", "sampling_error"]
+    header += [] if level is None else ["low", "high"]
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if format is Format.CSV:
         writer.writerow(header)
     for batch in batches:
-        answers = (
+        answers = [
             published.kde(batch).tolist(),
             published.standard_error(batch).tolist(),
             published.sampling_error(batch).tolist(),
-        )
+        ]
+        if level is not None:
+            answers += [ends.tolist() for ends in published.interval(batch, level)]
         for row, *told in zip(batch.tolist(), *answers, strict=True):
             cells = [*row, *told]
             if format is Format.CSV:

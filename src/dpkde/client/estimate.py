@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.accuracy import to_grid
 from dpkde.arrays import QueriesLike, as_queries
 from dpkde.domain import universe_of
 from dpkde.errors import ParameterError
@@ -29,8 +30,8 @@ def kernel_sum(release: Release, queries: QueriesLike, *, groups: int = 1) -> ND
         raise ParameterError(f"groups must be a whole number, at least 1, got {groups!r}")
     table = release.table.astype(np.float64)
     pair = release.plan.pair
-    sums = _answer(release, queries, lambda chunk: pair.respond(chunk, table, groups))
-    return sums + pair.constant * release.count
+    sums = answer(release, queries, lambda chunk: pair.respond(chunk, table, groups))
+    return sums / float(release.rate) + pair.constant * release.count
 
 
 def kde(
@@ -47,17 +48,17 @@ def kernel_sum_standard_error(release: Release, queries: QueriesLike) -> NDArray
     Where a kernel has a constant part, the noise on the count comes on top.
     """
     constant = release.plan.pair.constant
-    return np.hypot(_table_error(release, queries), constant * _deviation(release, "count"))
+    return np.hypot(_table_error(release, queries), constant * deviation(release, "count"))
 
 
 def standard_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
     """Return √(Var s + (p − c)²·Var n)/n for p = c + s/n, c the kernel's constant part."""
     part = kde(release, queries) - release.plan.pair.constant
-    count_part = part * _deviation(release, "count")
+    count_part = part * deviation(release, "count")
     return np.hypot(_table_error(release, queries), count_part) / release.count
 
 
-def _deviation(release: Release, purpose: str) -> float:
+def deviation(release: Release, purpose: str) -> float:
     """Return the standard deviation of the noise on ``"table"`` or ``"count"``."""
     law = release.law(purpose)
     return math.sqrt(law.variance) if law is not None else 0.0
@@ -65,21 +66,26 @@ def _deviation(release: Release, purpose: str) -> float:
 
 def _table_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
     """Return what the table's noise does to a sum."""
-    deviation, pair = _deviation(release, "table"), release.plan.pair
-    return _answer(release, queries, lambda chunk: deviation * pair.response_norm(chunk))
+    pair = release.plan.pair
+    gains = answer(release, queries, pair.response_norm)
+    return deviation(release, "table") * gains / float(release.rate)
 
 
 def sampling_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
     """Return what the family itself adds to the error of `kde`, by its own estimate."""
-    variance = _deviation(release, "table") ** 2
+    variance, rate = deviation(release, "table") ** 2, float(release.rate)
     table = release.table.astype(np.float64)
     pair = release.plan.pair
 
     def own(chunk: Points) -> NDArray[np.float64]:
         noise = variance * pair.response_norm(chunk) ** 2
-        return np.sqrt(pair.own_variance(chunk, table, noise))
+        variances = pair.own_variance(chunk, table, noise)
+        if rate < 1:
+            # A sample of rate q adds Σ k²·(1 − q) to its sum, at most that of k.
+            variances = variances + np.maximum(pair.respond(chunk, table), 0.0) * (1 - rate)
+        return np.sqrt(variances)
 
-    return _answer(release, queries, own) / release.count
+    return answer(release, queries, own) / rate / release.count
 
 
 def _rows(release: Release, queries: QueriesLike) -> Points:
@@ -96,10 +102,13 @@ def _rows(release: Release, queries: QueriesLike) -> Points:
     return np.concatenate(parts) if parts else np.empty((0, release.dim))
 
 
-def _answer(
+def answer(
     release: Release, queries: QueriesLike, function: Callable[[Points], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
+    """Return a function of queries, a chunk at a time; NaN where a query is not finite."""
     rows = _rows(release, queries)
+    if release.promise is not None:
+        rows = to_grid(release.plan.frame, rows, release.promise.pitch)
     if home(release.kernel) == "sphere":
         directed = np.abs(rows).max(axis=1, initial=0.0, keepdims=True) > 0
         rows = np.where(directed, rows, math.nan)  # zero has no direction

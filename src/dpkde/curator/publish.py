@@ -9,13 +9,16 @@ read only once, or the plan is given, the sketch comes first and the count is ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
+from dpkde.accuracy import Promise, Setting, error_bound, promise
+from dpkde.assurance import Assured, Prospects, subsampling, too_few
 from dpkde.choice import Chooser
-from dpkde.curator.sketch import Sketch, count_records, sketch_source
+from dpkde.curator.sketch import WHOLE, Sketch, count_records, sketch_source
 from dpkde.domain import BoundsLike, as_domain, universe_of
 from dpkde.errors import ParameterError
-from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family, Outlook
+from dpkde.families.base import DEFAULT_CAPACITY_BITS, NO_WORST, Family, Outlook
 from dpkde.forecast import after_count, count_amount, count_law, options, outlook
 from dpkde.frame import Frame
 from dpkde.kernels import Kernel
@@ -29,7 +32,7 @@ from dpkde.planner import (
     draw_plan,
     make_frame,
 )
-from dpkde.privacy.budget import COUNT, Adjacency, Budget, Guarantee, cheapest
+from dpkde.privacy.budget import COUNT, Adjacency, Budget, Guarantee, Spend, cheapest
 from dpkde.privacy.noise import draw
 from dpkde.privacy.noise.draw import laws_of
 from dpkde.privacy.numbers import Exact
@@ -51,6 +54,9 @@ def publish(
     seed: int | None = None,
     expected_rows: int | None = None,
     typical_density: float | None = None,
+    alpha: float | None = None,
+    eta: float | None = None,
+    simultaneous: bool = False,
     plan: Plan | None = None,
     columns: Sequence[str] | None = None,
     capacity_bits: int = DEFAULT_CAPACITY_BITS,
@@ -88,6 +94,13 @@ def publish(
         A public guess of a typical answer, the mean KDE value at the records; steers accuracy, not
         privacy. None: 0.05, or down to 0.01 where bounds are very wide against the bandwidth. At
         least what records spread evenly over the bounds would have is assumed.
+    alpha, eta
+        A promise: at any one query the error of `Release.kde` exceeds α with probability at most
+        η, whatever the data. Family and parameters are then those of the least error that can be
+        promised, in place of the least that is typical. AccuracyError where the noisy count is too
+        small for it; the count's share of the budget is then spent.
+    simultaneous
+        True: the promise holds for all queries inside the bounds at once, however they are chosen.
     plan
         A plan made beforehand, in place of kernel, bounds, family and seed.
     columns
@@ -128,6 +141,7 @@ def publish(
     density, rows_guess = check_density(typical_density), check_rows(expected_rows)
     laws_of(sampler)
     remarks = check_extras(extras)
+    wanted = promise(alpha, eta, simultaneous)
     if isinstance(points, Sketch) or plan is not None:
         given = {
             "kernel": kernel,
@@ -143,14 +157,21 @@ def publish(
     capacity = check_capacity(capacity_bits)
 
     def look(frame: Frame, rows: int | None) -> Outlook:
-        return outlook(budget, frame, rows, density, sampler, capacity)
+        # A promise covers the largest KDE values there can be.
+        level = density if wanted is None else 1.0
+        return outlook(budget, frame, rows, level, sampler, capacity)
+
+    def foresee(chooser: Assured, frame: Frame) -> Prospects:
+        return Prospects(chooser, frame, guarantee, sampler, capacity, rows_guess)
 
     if isinstance(points, Sketch):
         if plan is not None and plan != points.plan:
             raise ParameterError("the sketch was made under another plan")
         made = points
+        wanted = promise(alpha, eta, simultaneous, made.plan.frame) or made.plan.promise
     elif plan is not None:
         check_plan(plan)
+        wanted = promise(alpha, eta, simultaneous, plan.frame) or plan.promise
         universe = universe_of(plan.frame.domain)
         source = open_points(points, plan.columns, universe=universe)
         made = sketch_source(source, plan, threads)
@@ -160,7 +181,11 @@ def publish(
         domain = as_domain(bounds)
         source = open_points(points, columns, universe=universe_of(domain))
         frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
+        wanted = promise(alpha, eta, simultaneous, frame)
         chosen = as_family("auto" if family is None else family)
+        if wanted is not None:
+            chosen = Assured.of(chosen, wanted)
+            foresee(chosen, frame).check_possible()
         count: int | None = None
         if chosen.needs_outlook and rows_guess is None:
             # The family's parameters wait for the noisy count: a pass of its own.
@@ -179,13 +204,40 @@ def publish(
         drawn = draw_plan(
             frame, chosen, planned, seed=seed, columns=source.columns, predicted=count is not None
         )
-        made = sketch_source(source, drawn, threads)
         if count is not None:
-            return _release(made, count, budget, sampler, remarks)
+            rate = WHOLE
+            if isinstance(chosen, Assured):
+                rate = _keep(foresee(chosen, frame), drawn, count, budget)
+            made = sketch_source(source, drawn, threads, rate)
+            return _release(made, count, budget, sampler, remarks, wanted, rate)
+        made = sketch_source(source, drawn, threads)
     totals = (made._count, made._rows)
     frame = made.plan.frame
     count = _count(budget, totals, made.plan.family, frame, look(frame, rows_guess), sampler)
-    return _release(made, count, budget, sampler, remarks)
+    if wanted is not None:
+        _keep(foresee(Assured.of(made.plan.family, wanted), frame), made.plan, count, budget)
+    return _release(made, count, budget, sampler, remarks, wanted)
+
+
+def _keep(prospects: Prospects, plan: Plan, count: int, budget: Budget) -> Fraction:
+    """Return the rate at which records may enter; AccuracyError where the promise cannot be kept.
+
+    From public numbers and the noisy count alone, before the table's share is spent.
+    """
+    frame, pair, wanted = plan.frame, plan.pair, prospects.chooser.wanted
+    law = cheapest(
+        options(budget, prospects.sampler), pair.bounds.under(budget.guarantee.adjacency)
+    )[2]
+    worst = plan.family.worst(frame, plan.bits)
+    if worst is None:
+        raise ParameterError(NO_WORST.format(plan.family.name))
+    spent = next((spend for spend in budget.spends if isinstance(spend, Spend)), None)
+    setting = Setting(count, None if spent is None else spent.law, constant=pair.constant)
+    least = error_bound(worst, law, setting, wanted.eta, frame, wanted.pitch)
+    if least > wanted.alpha:
+        raise too_few(prospects, count, least, spent)
+    seconds = plan.prediction.seconds if plan.prediction is not None else 0.0
+    return subsampling(worst, law, setting, wanted, frame, seconds)
 
 
 def _count(
@@ -206,7 +258,13 @@ def _count(
 
 
 def _release(
-    made: Sketch, count: int, budget: Budget, sampler: str, extras: Mapping[str, Any]
+    made: Sketch,
+    count: int,
+    budget: Budget,
+    sampler: str,
+    extras: Mapping[str, Any],
+    wanted: Promise | None,
+    rate: Fraction = WHOLE,
 ) -> Release:
     """Spend what is left on the table, and assemble the release."""
     pair = made.plan.pair
@@ -215,4 +273,4 @@ def _release(
     spend = budget.spend("table", amount, law, pair.bounds)
     table = made._table + draw(spend.law, pair.bounds.cells, sampler=sampler)
     statement = PrivacyStatement(budget.guarantee, budget.spends)
-    return Release(made.plan, table, count, statement, extras=extras)
+    return Release(made.plan, table, count, statement, extras=extras, promise=wanted, rate=rate)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpkde import container
 from dpkde.arrays import as_rows, silent
-from dpkde.domain import universe_of
+from dpkde.domain import Mask, universe_of
 from dpkde.errors import FormatError, MergeError
 from dpkde.families.base import Family, Table
 from dpkde.frame import Frame
@@ -31,6 +32,7 @@ from dpkde.tables import Piece, PointsLike, Source, open_points
 SKETCH_FORMAT = "dpkde-sketch"
 SKETCH_VERSION = 1
 _FAMILY = "family."
+WHOLE = Fraction(1)
 
 
 class Sketch:
@@ -143,15 +145,20 @@ def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Ske
     return sketch_source(source, plan, threads)
 
 
-def sketch_source(source: Source, plan: Plan, threads: int | None) -> Sketch:
-    """Return the sketch of a source under a plan.
+def sketch_source(
+    source: Source, plan: Plan, threads: int | None, rate: Fraction = WHOLE
+) -> Sketch:
+    """Return the sketch of a source under a plan, or of a part of it.
+
+    With a rate below 1 each record enters by a coin of its own, tossed by the operating system: the
+    sum still moves by one contribution where one record is added, and less often.
 
     A piece is added to whichever table is free: there are never more of them than threads, and
     integer sums do not care which piece went where.
     """
     total = Sketch.empty(plan)
     free: list[Table] = []
-    for count, rows in mapped(partial(_contribute, plan, free), source.read(), threads):
+    for count, rows in mapped(partial(_contribute, plan, free, rate), source.read(), threads):
         total._count = (total._count + count) % (1 << 64)
         total._rows = (total._rows + rows) % (1 << 64)
     for table in free:
@@ -168,9 +175,11 @@ def count_records(source: Source, frame: Frame, threads: int | None) -> tuple[in
 
 
 @silent
-def _contribute(plan: Plan, free: list[Table], piece: Piece) -> tuple[int, int]:
+def _contribute(plan: Plan, free: list[Table], rate: Fraction, piece: Piece) -> tuple[int, int]:
     rows = as_rows(piece.rows(), plan.frame.dim, "points")
     coordinates, counts = plan.frame.place(rows)
+    if rate < 1:
+        counts &= _tossed(len(rows), rate)
     try:
         table = free.pop()  # atomic, as is append
     except IndexError:
@@ -178,6 +187,12 @@ def _contribute(plan: Plan, free: list[Table], piece: Piece) -> tuple[int, int]:
     plan.pair.accumulate(coordinates, counts, table)
     free.append(table)
     return int(counts.sum()), len(rows)
+
+
+def _tossed(rows: int, rate: Fraction) -> Mask:
+    """Return a coin for each row, true with probability `rate`, a multiple of 2⁻³²."""
+    words = np.frombuffer(os.urandom(4 * rows), dtype=np.uint32)
+    return np.asarray(words.astype(np.int64) < int(rate * (1 << 32)))
 
 
 @silent

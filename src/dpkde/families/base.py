@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from numbers import Integral, Real
@@ -42,10 +42,15 @@ from dpkde.frame import Frame
 from dpkde.kernels import Points
 from dpkde.privacy.budget import Adjacency, Amount, Bounds, cheapest, price
 from dpkde.privacy.laws import DiscreteGaussian, Law, MaxNorm
+from dpkde.quantiles import Weights
 
 DEFAULT_CAPACITY_BITS = 40
 """Sums cannot wrap up to 2⁴⁰ records, unless the caller declares another capacity."""
 
+NO_WORST = (
+    "the {} family states no worst case here, so no error can be promised: give bounds, or use "
+    "another family"
+)
 _NOISE_NANOSECONDS = 700
 """What a cell's noise takes, roughly."""
 
@@ -69,8 +74,8 @@ class Outlook:
         The (amount, law) pairs that the table's share of the budget can buy.
     capacity_bits
         Sums must not wrap up to 2^capacity_bits records.
-    count_noise
-        Standard deviation of the noise on the count; 0 where it is public.
+    count_law
+        Of the noise on the count; None where it is public.
     """
 
     rows: float
@@ -78,7 +83,12 @@ class Outlook:
     adjacency: Adjacency
     options: tuple[tuple[Amount, type[Law]], ...]
     capacity_bits: int = DEFAULT_CAPACITY_BITS
-    count_noise: float = 0.0
+    count_law: Law | None = None
+
+    @property
+    def count_noise(self) -> float:
+        """Standard deviation of the noise on the count."""
+        return math.sqrt(self.count_law.variance) if self.count_law is not None else 0.0
 
     def lattice(self, family: Family, frame: Frame) -> int:
         """Return the bits after the binary point: as many as sums and noise leave room for.
@@ -175,6 +185,29 @@ class Prediction:
         return math.sqrt(2 / math.pi) * math.hypot(self.noise, self.approximation, self.count)
 
 
+@dataclass(frozen=True)
+class Worst:
+    """What can happen at any one query, whatever the records: the constants of a guarantee.
+
+    Attributes
+    ----------
+    bias
+        |E f(x)·g(y) − k(x, y)| is at most this, rounding included.
+    variance
+        Of a mean of f(x)·g(y) over records, over the family's own randomness.
+    reach
+        How far one of the independent terms that make it up can be from its mean.
+    gain, peak
+        ‖g(y)‖₂ and ‖g(y)‖_∞ are at most this, over 2^bits: noise on cells times this is a query's.
+    """
+
+    bias: float
+    variance: float
+    reach: float
+    gain: float
+    peak: float
+
+
 class Terms(NamedTuple):
     """What a family asks and promises for a kernel, in a few words; for tables of them."""
 
@@ -243,6 +276,14 @@ class Family(ABC):
     def to_json(self) -> dict[str, Any]:
         """Return the parameters, without the name."""
 
+    def worst(self, frame: Frame, bits: int) -> Worst | None:
+        """Return bounds over all records and queries, parameters being set; None: not known."""
+        return None
+
+    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[Self]:
+        """Yield this family with its open parameters set in every way worth comparing."""
+        yield self.choose(frame, outlook)
+
     def summary(self, frame: Frame) -> str:
         """Return the family in a few words."""
         shown = ", ".join(f"{key}={value}" for key, value in self.to_json().items())
@@ -303,6 +344,15 @@ class Pair(ABC):
         An estimate from public numbers. Random families: how much the answers of repetitions
         differ, less the variance `noise` that the noise explains. Others: a typical bias, squared.
         """
+
+    @property
+    def draws(self) -> int:
+        """How many independent draws an answer is the mean of; 0 where nothing is random."""
+        return 0
+
+    @abstractmethod
+    def weights(self, queries: Points) -> Weights:
+        """Return the entries of g(y) / 2^bits that are not zero: what noise is multiplied with."""
 
     @abstractmethod
     def response_norm(self, queries: Points) -> NDArray[np.float64]:

@@ -31,6 +31,7 @@ from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensor
 from dpkde.frame import Frame
 from dpkde.kernels import Points
 from dpkde.privacy.budget import Bounds
+from dpkde.quantiles import Weights
 
 Floats = NDArray[np.float64]
 Drawn = dict[str, NDArray[Any]]
@@ -251,6 +252,11 @@ class CustomPair(Pair):
         known = self.family.relative_error
         error = math.nan if known is None else known
         return np.asarray((error * self.respond(queries, table)) ** 2)
+
+    def weights(self, queries: Points) -> Weights:
+        """Return g(y) / 2^bits, zeros included."""
+        rows = self._responses(self.frame.locate(queries))
+        return Weights(rows / 2**self.bits, np.ones(self.bounds.cells))
 
     def norms(self, located: Points) -> Floats:
         """Return ‖g(y)‖₂ at places in bandwidth units."""

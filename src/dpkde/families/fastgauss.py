@@ -21,9 +21,10 @@ release holds ρ^d cells for each unit cell of the domain.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 
 from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
+from dpkde.families import extremes
 from dpkde.families.base import (
     Family,
     Outlook,
@@ -40,22 +42,24 @@ from dpkde.families.base import (
     Table,
     Tensors,
     Terms,
+    Worst,
     is_real,
     is_whole,
 )
-from dpkde.families.resolution import MOST_CHOSEN, unbounded
+from dpkde.families.expansion import hermite_functions, quality, terms
+from dpkde.families.grid import unbounded
+from dpkde.families.resolution import MOST_CHOSEN
 from dpkde.families.spline import MOST_CELLS
 from dpkde.frame import Frame
 from dpkde.kernels import Gaussian, Points
 from dpkde.privacy.budget import Bounds
+from dpkde.quantiles import Weights
 
 Bound = Literal["refined", "product"]
 
 MAX_ORDER = 24
 _CUTOFFS = (2.0, 2.5, 3.0, 3.5, 4.0)
-_AVERAGING = 0.25
-"""How much of the error of an expansion remains in a KDE value: more than of a spline's, since
-expansions in neighbouring cells do not meet."""
+_FAR_CUTOFFS = (3.0, 4.0, 5.0, 6.0)
 
 
 @dataclass(frozen=True)
@@ -207,6 +211,20 @@ class FastGauss(Family):
             nanoseconds=20 + 5 * frame.dim + 2 * order**frame.dim,
         )
 
+    def worst(self, frame: Frame, bits: int) -> Worst:
+        """Return the largest error of the expansion and its largest coefficients; `extremes`."""
+        order, cutoff = self._settled()
+        return extremes.of_expansion(order, cutoff, _halves(frame), self.repetitions, bits)
+
+    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[FastGauss]:
+        """Yield every order that fits, with its cutoffs."""
+        units = self._log_units(frame)
+        for order in range(1, MAX_ORDER + 1) if self.order is None else (self.order,):
+            if units + frame.dim * math.log(order) > math.log(MOST_CHOSEN) + 1e-9:
+                break
+            for cutoff in _FAR_CUTOFFS if self.cutoff is None else (self.cutoff,):
+                yield replace(self, order=order, cutoff=cutoff)
+
     def draw(self, frame: Frame, bits: int, seed: int) -> FastGaussPair:
         """Return the pair: nothing is random."""
         self.bounds(frame, bits)  # refuses a table that does not fit
@@ -239,97 +257,6 @@ def _halves(frame: Frame) -> tuple[float, ...]:
     halves = frame.halves()
     assert halves is not None
     return tuple(halves.tolist())
-
-
-def terms(order: int, dim: int) -> list[int]:
-    """Return how many of the ρ^d products have total degree 0, 1, …: whole numbers.
-
-    >>> terms(3, 2)
-    [1, 2, 3, 2, 1]
-    """
-    counts = [1]
-    for _ in range(dim):
-        longer = [0] * (len(counts) + order - 1)
-        for i, count in enumerate(counts):
-            for r in range(order):
-                longer[i + r] += count
-        counts = longer
-    return counts
-
-
-def hermite_functions(t: NDArray[np.float64], order: int) -> NDArray[np.float64]:
-    """Return h_r(t)/r! for r = 0 … order−1, along a new last axis, by the recurrence."""
-    found = np.empty((*t.shape, order))
-    found[..., 0] = np.exp(-(t**2))
-    if order > 1:
-        found[..., 1] = 2 * t * found[..., 0]
-    for r in range(1, order - 1):
-        found[..., r + 1] = (2 * t * found[..., r] - 2 * found[..., r - 1]) / (r + 1)
-    return found
-
-
-@lru_cache(maxsize=512)
-def quality(order: int, cutoff: float, halves: tuple[float, ...]) -> tuple[float, float]:
-    """Return the relative error of a KDE value, and the mean of ‖g(y)‖² over queries.
-
-    For points x spread over a cell and queries y around it, or over the domain on axes of one cell.
-    Squares and products of the expansion and of the kernel are products over axes, so the error
-    of all axes together follows from their means on each. What always lacks counts whole: a mean
-    error, and what the cutoff leaves out; the rest averages out. The mean of ‖g‖² is as if nothing
-    were left out.
-    """
-    axes = [_axis(order, half) for half in halves]
-    own, mixed, mean = (math.prod(ratios) for ratios in zip(*axes, strict=True))
-    scatter = max(own - 2 * mixed + 1, 0.0)
-    lack = abs(mean - 1) + _left_out(cutoff, halves)
-    size = sum(math.log(_squared_norm(order, half)) for half in halves)
-    error = min(1.0, math.hypot(_AVERAGING * math.sqrt(scatter), lack))
-    return error, math.exp(min(size, 600.0))
-
-
-@lru_cache(maxsize=1024)
-def _axis(order: int, half: float) -> tuple[float, float, float]:
-    """Return E a²/E k², E ak/E k² and E a/E k on an axis: a the expansion, k the kernel."""
-    single = half <= 0.5
-    points, mass = np.polynomial.legendre.leggauss(32)
-    x = points * (half if single else 0.5)
-    y = points * half if single else np.linspace(-5.5, 5.5, 221)
-    weights = np.multiply.outer(mass, mass if single else np.ones(len(y)))
-    powers = x[:, np.newaxis] ** np.arange(order)
-    found = powers @ hermite_functions(y, order).T
-    exact = np.exp(-(np.subtract.outer(x, y) ** 2))
-    energy = float((weights * exact**2).sum())
-    return (
-        float((weights * found**2).sum()) / energy,
-        float((weights * found * exact).sum()) / energy,
-        float((weights * found).sum()) / float((weights * exact).sum()),
-    )
-
-
-@lru_cache(maxsize=512)
-def _left_out(cutoff: float, halves: tuple[float, ...]) -> float:
-    """Return the part of the kernel's mass in cells further away than the cutoff.
-
-    By 4,096 draws, y from the kernel around x itself, so that it holds in many dimensions.
-    """
-    generator, dim = np.random.default_rng(0), len(halves)
-    single = np.array(halves) <= 0.5
-    x = generator.uniform(-1, 1, (4096, dim)) * np.where(single, halves, 0.5)
-    wide = x + generator.normal(0, math.sqrt(0.5), x.shape)
-    y = np.where(single, generator.uniform(-1, 1, x.shape) * halves, wide)
-    weight = np.exp(-(np.where(single, x - y, 0.0) ** 2).sum(axis=1))
-    far = (y**2).sum(axis=1) > cutoff**2
-    return float((weight * far).sum() / weight.sum())
-
-
-@lru_cache(maxsize=1024)
-def _squared_norm(order: int, half: float) -> float:
-    """Return the mean of Σ_z Σ_r (h_r(y − z)/r!)² over queries y on an axis, z its cells."""
-    cells = min(max(1, math.ceil(2 * half - 1e-9)), 17)
-    width = min(2 * half, 17.0)
-    y = ((np.arange(256) + 0.5) / 256 - 0.5) * (1.0 if cells == 17 else width)
-    offsets = np.subtract.outer(y, np.arange(cells) - (cells - 1) / 2)
-    return float((hermite_functions(offsets, order) ** 2).sum() / 256)
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,6 +334,28 @@ class FastGaussPair(Pair):
         answers, lengths = np.empty(len(located)), np.empty(len(located))
         hermite.respond(located, order, cutoff, self._sizes, table, answers, lengths)
         return answers / 2**self.bits, lengths
+
+    def weights(self, queries: Points) -> Weights:
+        """Return the Hermite functions of the cells within the cutoff, over 2^bits."""
+        order, cutoff = self.family._settled()
+        located = self.frame.locate(queries)
+        copies = self.family.repetitions
+        count = len(located)
+        rows = np.full((count, 1, 1), 1 / copies / 2**self.bits)
+        squares = np.zeros((count, 1))
+        for k, size in enumerate(self.sizes):
+            # Cells near the query along this axis, as (n_queries, cells); those beyond it last.
+            middle = located[:, k, np.newaxis] + (size - 1) / 2
+            most = min(size, int(2 * cutoff) + 1)
+            near = np.clip(np.ceil(middle - cutoff), 0, size - most) + np.arange(most)
+            squares = squares[:, :, np.newaxis] + ((middle - near) ** 2)[:, np.newaxis]
+            squares = squares.reshape(count, -1)
+            found = hermite_functions(middle - near, order)
+            rows = rows[:, :, np.newaxis, :, np.newaxis] * found[:, np.newaxis, :, np.newaxis]
+            rows = rows.reshape(count, squares.shape[1], -1)
+        rows[squares > cutoff**2] = 0.0
+        flat = rows.reshape(count, -1)
+        return Weights(flat, np.full(flat.shape[1], float(copies)))
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return the length of g, over √repetitions and 2^bits."""

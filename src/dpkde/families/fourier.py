@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,10 +27,12 @@ from numpy.typing import NDArray
 
 from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
-from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, Terms
+from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, Terms, Worst
 from dpkde.frame import Frame
 from dpkde.kernels import Points, ShiftInvariantKernel, has_spectrum
+from dpkde.kernels.smoothness import fades, modulus
 from dpkde.privacy.budget import Bounds
+from dpkde.quantiles import Weights
 
 Form = Literal["pairs", "phase"]
 
@@ -121,6 +124,31 @@ class Fourier(Family):
         """2D cells for pairs, D for the phase form; see ``fourier.proof.md``."""
         return _bounds(self._settled(), self.form, bits)
 
+    def worst(self, frame: Frame, bits: int) -> Worst | None:
+        """A record far from the query is worst: ½ + ½k(2Δ) − k(Δ)² ≤ 9/16 where the kernel fades.
+
+        Coordinates are rounded to a step, so that x − y moves by a step at most. None where records
+        may be moved from beyond the reach of the steps.
+        """
+        d = self._settled()
+        step_bits = self.step_bits if self.step_bits is not None else step_bits_for(frame.reach())
+        reach = frame.reach()
+        if reach is None or reach * 2.0**step_bits > _LIMIT:
+            return None
+        bias = modulus(frame.kernel, frame.dim, 2.0**-step_bits) + 4 * 2.0**-bits + 1e-6
+        variance = 9 / 16 if fades(frame.kernel) else 1.0
+        if self.form == "phase":
+            return Worst(bias, (variance + 0.5) / d, 3 / d, 2 / d**0.5 / 2**bits, 2 / d / 2**bits)
+        return Worst(bias, variance / d, 2 / d, 1 / d**0.5 / 2**bits, 1 / d / 2**bits)
+
+    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[Fourier]:
+        """Yield numbers of frequencies, a quarter of an octave apart."""
+        if self.frequencies is not None:
+            yield self.choose(frame, outlook)
+            return
+        for power in range(4, 4 * MOST_CHOSEN.bit_length() - 3):
+            yield replace(self, frequencies=round(2 ** (power / 4))).choose(frame, outlook)
+
     def choose(self, frame: Frame, outlook: Outlook) -> Fourier:
         """Return the family with the number of frequencies of least predicted error.
 
@@ -133,8 +161,7 @@ class Fourier(Family):
         if self.frequencies is not None:
             return self
         errors: dict[int, float] = {}
-        for power in range(4, 4 * MOST_CHOSEN.bit_length() - 3):
-            family = replace(self, frequencies=round(2 ** (power / 4)))
+        for family in self.settings(frame, outlook):
             with suppress(ParameterError):  # a table of this size would not fit
                 errors[family._settled()] = family.predict(frame, outlook).error
         if not errors:
@@ -305,10 +332,24 @@ class FourierPair(Pair):
         padded = np.zeros((2, offsets.size))
         padded[: len(weights), : weights.shape[1]] = weights
         padded *= _norm_factor(self.form) ** 2 / 2**self.bits
-        steps, _ = self._steps(self.frame.locate(queries), np.ones(len(queries), dtype=np.bool_))
+        located = self.frame.locate(queries)
+        steps, _ = self._steps(located, np.ones(len(queries), dtype=np.bool_))
         sums = np.zeros((len(steps), 2))
         phases.respond(steps, tiles, offsets, padded[0], padded[1], sums)
+        sums[: len(queries)][~(np.abs(located) * self._steps_per_unit <= _LIMIT).all(1)] = math.nan
         return sums[: len(queries)]
+
+    @property
+    def draws(self) -> int:
+        """D."""
+        return self.count
+
+    def weights(self, queries: Points) -> Weights:
+        """Return cosines and sines over D, or twice the cosines in the phase form."""
+        turned = turn_twin(self._phases(self.frame.locate(queries)), 22)
+        kept = np.concatenate(turned if self.form == "pairs" else turned[:1], axis=1)
+        scale = _norm_factor(self.form) ** 2 / self.count / 2.0 ** (22 + self.bits)
+        return Weights(kept * scale, np.ones(kept.shape[1]))
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return 1/√D for pairs; 2‖cos(ω·y + β)‖₂/D for the phase form."""

@@ -24,6 +24,18 @@ Ints = NDArray[np.int64]
 
 LEAST_HALF = 1e-100
 """Axes are taken to be at least this wide, so that nothing divides by zero."""
+WIDEST = 2.0**31
+"""Most bandwidths that an axis may be wide."""
+
+
+def unbounded(frame: Frame) -> str | None:
+    """Return why a grid cannot cover the domain, if it cannot."""
+    halves = frame.halves()
+    if halves is None:
+        return "the domain has no bounds; give bounds, one (low, high) pair a column"
+    if not (halves < WIDEST).all():
+        return "the bounds are more than 2^32 bandwidths apart; use a larger bandwidth"
+    return None
 
 
 def half_widths(frame: Frame) -> list[float]:

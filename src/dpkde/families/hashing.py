@@ -30,12 +30,23 @@ from numpy.typing import NDArray
 
 from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
-from dpkde.families import cuts, partitions
-from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, Terms, is_whole
+from dpkde.families import cuts, extremes, partitions
+from dpkde.families.base import (
+    Family,
+    Outlook,
+    Pair,
+    Prediction,
+    Table,
+    Tensors,
+    Terms,
+    Worst,
+    is_whole,
+)
 from dpkde.families.cuts import Cut
 from dpkde.frame import Frame
 from dpkde.kernels import Geodesic, Kernel, Points
 from dpkde.privacy.budget import Bounds
+from dpkde.quantiles import Weights
 
 MOST_CELLS = 1 << 26
 MOST_CELLS_CHOSEN = 1 << 22
@@ -119,6 +130,10 @@ class Hashing(Family):
             raise ParameterError("repetitions or buckets of the hashing are still open")
         return self.repetitions, self.buckets
 
+    def _is_sides(self, kernel: Kernel) -> bool:
+        """Tell directions in a single bucket, where the side of a plane is the sign."""
+        return isinstance(kernel, Geodesic) and self.buckets == 1 and self.signed
+
     def bounds(self, frame: Frame, bits: int) -> Bounds:
         """A record adds ±2^bits to one bucket of each repetition; see the proof.
 
@@ -136,6 +151,18 @@ class Hashing(Family):
             cells, repetitions * unit, repetitions * unit**2, unit, nonnegative=not self.signed
         )
 
+    def worst(self, frame: Frame, bits: int) -> Worst | None:
+        """Return what collisions and cuts can do; see `extremes`. None for space without bounds."""
+        sides = self._is_sides(frame.kernel)
+        found = extremes.of_partitions(*self._settled(), signed=self.signed, sides=sides, bits=bits)
+        return found if frame.reach() is not None else None
+
+    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[Hashing]:
+        """Yield the repetitions and buckets that `choose` compares."""
+        self.check(frame)
+        for repetitions, buckets in self._sizes(frame):
+            yield replace(self, repetitions=repetitions, buckets=buckets)
+
     def choose(self, frame: Frame, outlook: Outlook) -> Hashing:
         """Return the family with repetitions and buckets of least predicted error.
 
@@ -146,11 +173,10 @@ class Hashing(Family):
         if not self.needs_outlook:
             return self
         found: list[tuple[float, int, Hashing]] = []
-        for repetitions, buckets in self._sizes(frame):
-            family = replace(self, repetitions=repetitions, buckets=buckets)
+        for family in self.settings(frame, outlook):
             with suppress(ParameterError):  # a table of this size would not fit
                 error = family.predict(frame, outlook).error
-                found.append((error, repetitions * buckets, family))
+                found.append((error, math.prod(family._settled()), family))
         if not found:
             raise ParameterError("no number of repetitions fits this epsilon and capacity")
         enough = 1.01 * min(entry[0] for entry in found)
@@ -182,7 +208,7 @@ class Hashing(Family):
         repetitions, buckets = self._settled()
         bits = outlook.lattice(self, frame)
         density = outlook.typical_density
-        if _is_sides(self, frame.kernel):
+        if self._is_sides(frame.kernel):
             lean = max(2 * density - 1, _LEAN)
             variance, gain = lean * (1 - lean) / 4, 0.5
         else:
@@ -212,7 +238,7 @@ class Hashing(Family):
         made = pad.cut(frame.kernel, reps, np.ones(frame.dim))
         base = pad.words(repetitions)
         moves = np.full(repetitions, 33 - buckets.bit_length(), dtype=np.int32)
-        if _is_sides(self, frame.kernel):
+        if self._is_sides(frame.kernel):
             # The side itself is the sign: the highest bit of the key.
             (planes,) = made
             assert isinstance(planes, cuts.Planes)
@@ -286,7 +312,7 @@ class HashingPair(Pair):
 
     @cached_property
     def _sides(self) -> bool:
-        return _is_sides(self.family, self.frame.kernel)
+        return self.family._is_sides(self.frame.kernel)
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -385,6 +411,7 @@ class HashingPair(Pair):
                     columns, moves[part], buckets, signed, piece, means[part], shrink, own[rows]
                 )
         scale = (0.5 if self._sides else 1.0) / 2**self.bits
+        sums[:, ~(np.abs(located) <= FARTHEST).all(axis=1)] = math.nan
         return np.asarray(sums * (scale, scale**2))
 
     def _located(self, queries: Points) -> Points:
@@ -404,17 +431,20 @@ class HashingPair(Pair):
                 )
         return located
 
+    @property
+    def draws(self) -> int:
+        """I."""
+        return self.count
+
+    def weights(self, queries: Points) -> Weights:
+        """Return 1/I for each repetition; where collisions are subtracted, for all its buckets."""
+        others = self.family._settled()[1] - 1
+        scale = (0.5 if self._sides else 1.0) / self.count / 2**self.bits
+        hashed = 0 if self.family.signed else int((self.moves != 0).sum())
+        values = np.array([[scale, scale / max(others, 1)]])
+        return Weights(values, np.array([self.count, float(hashed * others)]))
+
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return 1/√I; a little more where the bias of collisions is subtracted."""
-        _, buckets = self.family._settled()
-        square = float(self.count)
-        if not self.family.signed:
-            hashed = int((self.moves != 0).sum())
-            square += hashed * (1 / (1 - 1 / buckets) - 1)
-        scale = 0.5 if self._sides else 1.0
-        return np.full(len(queries), scale * math.sqrt(square) / self.count / 2**self.bits)
-
-
-def _is_sides(family: Hashing, kernel: Kernel) -> bool:
-    """Tell directions in a single bucket, where the side of a plane is the sign."""
-    return isinstance(kernel, Geodesic) and family.buckets == 1 and family.signed
+        values, counts = self.weights(queries[:1])
+        return np.full(len(queries), math.sqrt(float(values[0] ** 2 @ counts)))

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from dpkde.errors import ParameterError
 from dpkde.families import narrow
 from dpkde.families.base import Outlook
-from dpkde.families.bsplines import LARGEST_SQUARES, MAX_DEGREE, Quality, axis_fit
+from dpkde.families.bsplines import FARTHEST, LARGEST_SQUARES, MAX_DEGREE, Quality, axis_fit
 from dpkde.families.grid import Grid, count_intervals, half_widths, is_line
 from dpkde.frame import Frame
 from dpkde.kernels import ProductKernel
@@ -53,11 +53,11 @@ MOST_CHOSEN = 1 << 22
 """Most cells chosen without being asked: noise takes time, and a release 8 bytes a cell."""
 MOST_PARTS = 1 << 12
 """Most cells that a record is spread over, where they are chosen: some 10 µs."""
-WIDEST = 2.0**31
-"""Most bandwidths that an axis may be wide."""
 WIDEST_SPACING = 8.0
 """Most bandwidths between the nodes of a splined axis."""
 _LEAST_TRIED = 0.02
+_MOST_NEAR = 1 << 16
+"""Most nodes to one side that a query may look at."""
 _SPACINGS = tuple(round(1.6 * 1.04**-i, 4) for i in range(60))
 _WORTH = ((1, 0.55, 2.0), (2, 0.35, 1.6), (3, 0.0, 1.3), (4, 0.0, 0.9), (5, 0.0, 0.8))
 """For each degree the spacings at which it can be best: elsewhere another one has less of both."""
@@ -65,21 +65,12 @@ _ROUGH_SPACINGS = tuple(round(1.6 * 1.08**-i, 4) for i in range(58))
 _ROUGH_WORTH = ((1, 0.0, 2.0), (2, 0.0, 1.6), (3, 0.0, 1.3))
 """The same where the kernel has a kink, which fine meshes and low degrees follow best."""
 _RIDGES = (0.03, 0.1)
+_CELL_PRICES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 _EXACT_UP_TO = 8
 _FLAT_UP_TO = 1.5
 """Half the width up to which an axis may get a constant or a line without being asked."""
 _FEW = 16
 _AS_GOOD = 1.015
-
-
-def unbounded(frame: Frame) -> str | None:
-    """Return why a grid cannot cover the domain, if it cannot."""
-    halves = frame.halves()
-    if halves is None:
-        return "the domain has no bounds; give bounds, one (low, high) pair a column"
-    if not (halves < WIDEST).all():
-        return "the bounds are more than 2^32 bandwidths apart; use a larger bandwidth"
-    return None
 
 
 def settle(family: Spline, frame: Frame) -> Spline:
@@ -95,14 +86,20 @@ def settle(family: Spline, frame: Frame) -> Spline:
                 f"a spacing of {h:g} bandwidths sees nothing of the kernel: use at most "
                 f"{WIDEST_SPACING:g}, or degree 0 for a constant"
             )
+    kernel = frame.kernel
+    assert isinstance(kernel, ProductKernel)
+    reach = min(kernel.profile_reach(1e-8), FARTHEST)
+    if reach > _MOST_NEAR * min(spacings):
+        raise ParameterError(
+            f"a spacing of {min(spacings):g} bandwidths is too small for a kernel that reaches "
+            f"{reach:.3g} of them"
+        )
     lines = [
         is_line(p, count_intervals(half, h))
         for p, h, half in zip(degrees, spacings, halves, strict=True)
     ]
     slopes, arch = family.slopes, family.arch or 0
     if slopes is None:
-        kernel = frame.kernel
-        assert isinstance(kernel, ProductKernel)
         studied = [
             narrow.study(kernel, half) if tilts else None
             for half, tilts in zip(halves, lines, strict=True)
@@ -285,6 +282,62 @@ def _meshes(wish: Wish, stride: int, smooth: bool) -> Iterator[tuple[int, float]
 
 def choose(family: Spline, frame: Frame, outlook: Outlook) -> Spline:
     """Return the family with the options of least predicted error that fit."""
+    found: list[tuple[float, int, int, list[Option]]] = []
+    for gaussian in sorted({law is DiscreteGaussian for _, law in outlook.options}):
+        found += [
+            (_error(picked, outlook, gaussian), parts, cells, picked)
+            for picked, parts, cells in _searched(family, frame, gaussian, _CELL_PRICES)
+        ]
+    if not found:
+        raise _none_fits()
+    # Predictions are not better than this: of what is as good, the quickest and smallest.
+    enough = _AS_GOOD * min(entry[0] for entry in found)
+    best = min((e for e in found if e[0] <= enough), key=lambda e: (e[1], e[2]))[3]
+    chosen = _with_options(family, frame, best)
+    arched = with_arch(chosen, frame) if family.arch is None else None
+    if arched is not None and (
+        arched.predict(frame, outlook).error < chosen.predict(frame, outlook).error
+    ):
+        return arched
+    return chosen
+
+
+@lru_cache(maxsize=64)
+def settings(family: Spline, frame: Frame) -> tuple[Spline, ...]:
+    """Return what is best as the fit's error weighs more and more against the noise; no arches."""
+    found = [
+        _with_options(replace(family, arch=0) if family.arch is None else family, frame, picked)
+        for picked, _, _ in _searched(family, frame, False, (0.0,))
+    ]
+    if not found:
+        raise _none_fits()
+    return tuple(dict.fromkeys(found))
+
+
+def _none_fits() -> ParameterError:
+    return ParameterError(
+        "no spline table of up to 2^22 cells fits these degrees or spacings: leave them open, "
+        "or use family='fourier'"
+    )
+
+
+def _with_options(family: Spline, frame: Frame, picked: list[Option]) -> Spline:
+    return settle(
+        replace(
+            family,
+            degree=tuple(o.degree for o in picked),
+            spacing=tuple(o.spacing for o in picked),
+            ridge=tuple(o.ridge for o in picked),
+            slopes=None,
+        ),
+        frame,
+    )
+
+
+def _searched(
+    family: Spline, frame: Frame, gaussian: bool, cell_prices: tuple[float, ...]
+) -> Iterator[tuple[list[Option], int, int]]:
+    """Yield an option for each axis, with parts and cells, for every pair of prices that fits."""
     kernel = frame.kernel
     assert isinstance(kernel, ProductKernel)
     wishes = [
@@ -306,50 +359,28 @@ def choose(family: Spline, frame: Frame, outlook: Outlook) -> Spline:
             "spacing with up to 2^22 nodes: leave them open"
         )
     order = [kinds.index(wish) for wish in wishes]
-    found: list[tuple[float, int, int, list[Option]]] = []
-    for gaussian in sorted({law is DiscreteGaussian for _, law in outlook.options}):
-        for row in _combinations(options, [order.count(k) for k in range(len(kinds))], gaussian):
-            picked = [row[k] for k in order]
-            cells = math.prod(o.nodes for o in picked if not o.is_tilt)
-            cells *= 1 + sum(o.is_tilt for o in picked)
-            parts = math.prod(o.degree + 1 for o in picked if not o.is_tilt)
-            parts *= 1 + sum(o.is_tilt for o in picked)
-            if cells <= MOST_CHOSEN and parts <= MOST_PARTS:
-                found.append((_error(picked, outlook, gaussian), parts, cells, picked))
-    if not found:
-        raise ParameterError(
-            "no spline table of up to 2^22 cells fits these degrees or spacings: leave them open, "
-            "or use family='fourier'"
-        )
-    # Predictions are not better than this: of what is as good, the quickest and smallest.
-    enough = _AS_GOOD * min(entry[0] for entry in found)
-    best = min((e for e in found if e[0] <= enough), key=lambda e: (e[1], e[2]))[3]
-    chosen = settle(
-        replace(
-            family,
-            degree=tuple(o.degree for o in best),
-            spacing=tuple(o.spacing for o in best),
-            ridge=tuple(o.ridge for o in best),
-            slopes=None,
-        ),
-        frame,
-    )
-    arched = with_arch(chosen, frame) if family.arch is None else None
-    if arched is not None and (
-        arched.predict(frame, outlook).error < chosen.predict(frame, outlook).error
-    ):
-        return arched
-    return chosen
+    counts = [order.count(k) for k in range(len(kinds))]
+    for row in _combinations(options, counts, gaussian, cell_prices):
+        picked = [row[k] for k in order]
+        cells = math.prod(o.nodes for o in picked if not o.is_tilt)
+        cells *= 1 + sum(o.is_tilt for o in picked)
+        parts = math.prod(o.degree + 1 for o in picked if not o.is_tilt)
+        parts *= 1 + sum(o.is_tilt for o in picked)
+        if cells <= MOST_CHOSEN and parts <= MOST_PARTS:
+            yield picked, parts, cells
 
 
 def _combinations(
-    kinds: list[tuple[Option, ...]], axes: list[int], gaussian: bool
+    kinds: list[tuple[Option, ...]],
+    axes: list[int],
+    gaussian: bool,
+    cell_prices: tuple[float, ...],
 ) -> Iterator[list[Option]]:
     """Yield one option for each kind of axis, for every pair of prices, each combination once."""
-    prices = np.geomspace(1e-2, 1e8, 61)[:, np.newaxis]
+    prices = np.geomspace(1e-2, 1e12, 85)[:, np.newaxis]
     columns = [_Columns.of(options, gaussian) for options in kinds]
     seen: set[tuple[int, ...]] = set()
-    for cell_price in (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6):
+    for cell_price in cell_prices:
         total = np.zeros((len(prices), 1))
         for _ in range(3):
             # What a tilted axis costs depends on the others that tilt: a fixed point.

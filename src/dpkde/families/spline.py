@@ -15,7 +15,7 @@ kernel's reach. The release holds ∏(intervals_k + p_k) cells.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
-from dpkde.families import narrow, resolution
+from dpkde.families import extremes, narrow, resolution
 from dpkde.families.base import (
     Family,
     Outlook,
@@ -34,16 +34,18 @@ from dpkde.families.base import (
     Table,
     Tensors,
     Terms,
+    Worst,
     about,
     is_real,
     is_whole,
     no_repetitions,
 )
 from dpkde.families.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
-from dpkde.families.grid import Grid
+from dpkde.families.grid import Grid, unbounded
 from dpkde.frame import Frame
 from dpkde.kernels import Points, ProductKernel, is_product
 from dpkde.privacy.budget import Bounds
+from dpkde.quantiles import Weights
 
 MOST_CELLS = 1 << 26
 """The largest table that is made when asked for."""
@@ -137,7 +139,7 @@ class Spline(Family):
             return f"this {kernel.name} kernel is not a product over axes"
         if float(kernel.profile(np.array([FARTHEST]))[0]) > FADED:
             return f"this {kernel.name} kernel has not faded {FARTHEST:g} bandwidths away"
-        return resolution.unbounded(frame)
+        return unbounded(frame)
 
     def settle(self, frame: Frame) -> Spline:
         """Return the family with one entry an axis, degree and spacing being given."""
@@ -179,6 +181,19 @@ class Spline(Family):
             approximation=outlook.typical_density * error,
             nanoseconds=30 + 10 * frame.dim + 4 * Grid.of(settled, frame).parts,
         )
+
+    def worst(self, frame: Frame, bits: int) -> Worst:
+        """Return the largest error of the fit and the largest coefficients; see `extremes`."""
+        kernel = frame.kernel
+        assert isinstance(kernel, ProductKernel)
+        return extremes.of_grid(kernel, Grid.of(self.settle(frame), frame), bits)
+
+    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[Spline]:
+        """Yield what is best as the fit's error weighs more and more against the noise."""
+        if not self.needs_outlook:
+            yield self.settle(frame)
+        else:
+            yield from resolution.settings(self, frame)
 
     def draw(self, frame: Frame, bits: int, seed: int) -> SplinePair:
         """Return the pair: nothing is random."""
@@ -310,25 +325,42 @@ class SplinePair(Pair):
         )
         return np.asarray(answers / 2**self.bits)
 
+    def weights(self, queries: Points) -> Weights:
+        """Return the products of the axes' coefficients, over 2^bits."""
+        located = self.frame.locate(queries)
+        rows = self._group(located) / 2**self.bits
+        for axis, factor in enumerate(self._coefficients(located).swapaxes(0, 1)):
+            real = factor[:, np.newaxis, : self.grid.nodes[axis]]  # no others than there are
+            rows = (rows[:, :, np.newaxis] * real).reshape(len(rows), -1)
+        return Weights(rows, np.ones(rows.shape[1]))
+
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return the product of the axes' ‖c_k(y)‖₂, over 2^bits."""
+        located = self.frame.locate(queries)
+        lengths = np.sqrt((self._coefficients(located) ** 2).sum(axis=2)).prod(axis=1)
+        group = np.sqrt((self._group(located) ** 2).sum(axis=1))
+        return np.asarray(lengths * group / 2**self.bits)
+
+    def _coefficients(self, located: Points) -> NDArray[np.float64]:
+        """Return what each splined axis says to each query, shape (n_queries, axes, near)."""
         from dpkde.families import tensor
 
-        grid, located = self.grid, self.frame.locate(queries)
-        lengths = np.empty(len(located))
-        tensor.lengths(
+        grid = self.grid
+        values, radii = self._responses
+        found = np.empty((len(located), len(grid.axes), values.shape[2]))
+        tensor.coefficients(
             located,
             grid.columns,
             grid.halves,
             grid.scales,
             grid.nodes,
             grid.degrees,
-            *self._responses,
+            values,
+            radii,
             PHASES,
-            lengths,
+            found,
         )
-        group = np.sqrt((self._group(located) ** 2).sum(axis=1))
-        return np.asarray(lengths * group / 2**self.bits)
+        return found
 
     def own_variance(
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]

@@ -258,7 +258,7 @@ def respond(
 
 
 @answering
-def lengths(
+def coefficients(
     queries: Floats,
     columns: Ints,
     halves: Floats,
@@ -268,12 +268,10 @@ def lengths(
     values: Floats,
     radii: Ints,
     phases: int,
-    answers: Floats,
+    found: Floats,
 ) -> None:
-    """Write ‖c₁‖·…·‖c_A‖ for each query."""
-    coefficients = np.empty(max(values.shape[2], 1))
+    """Write the coefficients of each query on each axis, shape (n_queries, axes, near), or zero."""
     for row in range(queries.shape[0]):
-        answers[row] = 1.0
         for a in range(columns.size):
             size = _coefficients(
                 queries[row, columns[a]],
@@ -284,9 +282,6 @@ def lengths(
                 values[a],
                 radii[a],
                 phases,
-                coefficients,
+                found[row, a],
             )[1]
-            total = 0.0
-            for c in range(size):
-                total += coefficients[c] ** 2
-            answers[row] *= np.sqrt(total)
+            found[row, a, size:] = 0.0

@@ -93,9 +93,18 @@ KERNELS: dict[str, type[Any]] = {
 
 
 def kernel_from_json(
-    name: Any, version: Any, parameters: Json, extra: tuple[type[Any], ...] = ()
+    name: Any,
+    version: Any,
+    parameters: Json,
+    extra: tuple[type[Any], ...] = (),
+    depth: int = 8,
 ) -> Kernel:
-    """Rebuild a kernel from what a release file says of it. Names are looked up, never imported."""
+    """Rebuild a kernel from what a release file says of it. Names are looked up, never imported.
+
+    Products and mixtures may be nested to a depth of eight.
+    """
+    if depth < 1:
+        raise FormatError("the kernels of this file are nested too deeply")
     known = KERNELS | {kernel.name: kernel for kernel in extra}
     if name not in known:
         raise FormatError(
@@ -109,7 +118,9 @@ def kernel_from_json(
         given = dict(parameters)
         if issubclass(kernel, (Product, Mixture)):
             given["kernels"] = [
-                kernel_from_json(part["name"], part["version"], part["parameters"], extra)
+                kernel_from_json(
+                    part["name"], part["version"], part["parameters"], extra, depth - 1
+                )
                 for part in given["kernels"]
             ]
         made: Kernel = kernel(**given)

@@ -7,7 +7,8 @@ scale: budget is debited before noise is drawn, so a crash can waste budget but 
 How spends add up. Let each spend cost either ε_i (pure) or ρ_i (zCDP).
 
 * All pure: the composition is (Σε_i)-DP.
-* Otherwise it is ρ-zCDP with ρ = Σ ε_i²/2 + Σ ρ_i, since a pure ε_i costs at most ε_i²/2.
+* Otherwise it is ρ-zCDP with ρ = Σ ε_i²/2 + Σ ρ_i, since a pure ε_i costs at most ε_i²/2; the
+  exponential mechanism's costs ε_i²/8.
 
 A budget of (ε, δ) is kept when Σε_i ≤ ε with all spends pure, or when ρ ≤ ρ(ε, δ) of
 `concentrated.rho_within`. The choice between the two may depend on what the earlier spends
@@ -19,6 +20,7 @@ mechanism that goes on only for those c, which is ρ-zCDP, so that they sum to a
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,7 +29,7 @@ from functools import lru_cache
 
 from dpkde.errors import BudgetError, ParameterError
 from dpkde.privacy.concentrated import rho_within
-from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
+from dpkde.privacy.laws import ChoiceLaw, DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
 from dpkde.privacy.numbers import Exact, exact, plain, positive, scale_up
 
 LEAST_DELTA = Fraction(1, 10**300)
@@ -117,8 +119,38 @@ class Spend:
     sensitivity: int
     """In the norm of the law; squared for the Gaussian."""
 
+    @property
+    def as_rho(self) -> Fraction:
+        """What it costs in zero-concentrated terms."""
+        return self.amount.as_rho
+
     def __str__(self) -> str:
         return f"{self.purpose}: {self.amount}, {self.law.name} noise"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """One debit for a choice among public options, by losses computed from the data."""
+
+    purpose: str
+    amount: Amount
+    law: ChoiceLaw
+    sensitivity: int
+    """How far one record moves any loss."""
+
+    @property
+    def as_rho(self) -> Fraction:
+        """What it costs in zero-concentrated terms: ε²/8 or ε²/2, by the law."""
+        if self.amount.epsilon is None:
+            return self.amount.as_rho
+        return self.amount.epsilon**2 / self.law.concentration
+
+    def __str__(self) -> str:
+        return f"{self.purpose}: {self.amount}, {self.law.name} mechanism"
+
+
+Debit = Spend | Selection
+"""What a budget records."""
 
 
 @dataclass(frozen=True)
@@ -182,11 +214,11 @@ class Budget:
 
     def __init__(self, guarantee: Guarantee) -> None:
         self.guarantee = guarantee
-        self._spends: list[Spend] = []
+        self._spends: list[Debit] = []
         self._lock = threading.Lock()
 
     @property
-    def spends(self) -> tuple[Spend, ...]:
+    def spends(self) -> tuple[Debit, ...]:
         """Every debit so far, in order."""
         return tuple(self._spends)
 
@@ -199,7 +231,7 @@ class Budget:
 
     def left_concentrated(self) -> Amount | None:
         """What can still be spent as ρ, or None where δ leaves no room for it."""
-        spent = sum((s.amount.as_rho for s in self._spends), Fraction(0))
+        spent = sum((s.as_rho for s in self._spends), Fraction(0))
         left = self._rho_limit() - spent
         return Amount(rho=left) if left > 0 else None
 
@@ -219,10 +251,35 @@ class Budget:
         """
         bought = price(amount, law, bounds.under(self.guarantee.adjacency))
         spend = Spend(purpose, amount, bought, _sensitivity(law, bounds, self.guarantee.adjacency))
-        with self._lock:
-            self._check([*self._spends, spend])
-            self._spends.append(spend)
+        self.debit(spend)
         return spend
+
+    def select(
+        self, purpose: str, amount: Amount, law: type[ChoiceLaw], sensitivity: int
+    ) -> Selection:
+        """Debit `amount` and return the law of the choice it pays for.
+
+        Parameters
+        ----------
+        purpose
+            What is chosen; goes into the statement.
+        amount
+            Pure ε or ρ.
+        law
+            `Exponential` for one choice among many, `SparseVector` for the first of many checks
+            that fires.
+        sensitivity
+            How far the losses, or the values checked, of neighbouring data sets can be apart.
+        """
+        selection = Selection(purpose, amount, price_choice(amount, law, sensitivity), sensitivity)
+        self.debit(selection)
+        return selection
+
+    def debit(self, *spends: Debit) -> None:
+        """Record spends, all or none: `BudgetError` where they are more than is left."""
+        with self._lock:
+            self._check([*self._spends, *spends])
+            self._spends.extend(spends)
 
     def _rho_limit(self) -> Fraction:
         if self.guarantee.rho is not None:
@@ -230,12 +287,12 @@ class Budget:
         assert self.guarantee.epsilon is not None
         return rho_within(self.guarantee.epsilon, self.guarantee.delta)
 
-    def _check(self, spends: list[Spend]) -> None:
+    def _check(self, spends: list[Debit]) -> None:
         pure = [s.amount.epsilon for s in spends if s.amount.epsilon is not None]
         if self.guarantee.epsilon is not None and len(pure) == len(spends):
             within = sum(pure, Fraction(0)) <= self.guarantee.epsilon
         else:
-            within = sum((s.amount.as_rho for s in spends), Fraction(0)) <= self._rho_limit()
+            within = sum((s.as_rho for s in spends), Fraction(0)) <= self._rho_limit()
         if not within:
             raise BudgetError(
                 f"{spends[-1].purpose} asks for {spends[-1].amount}, which is more than is left of "
@@ -257,6 +314,21 @@ def price(amount: Amount, law: type[Law], bounds: Bounds) -> Law:
     if law is MaxNorm:
         return MaxNorm(scale_up(Fraction(bounds.linf) / amount.epsilon), bounds.cells)
     return DiscreteLaplace(scale_up(Fraction(bounds.l1) / amount.epsilon))
+
+
+def price_choice(amount: Amount, law: type[ChoiceLaw], sensitivity: int) -> ChoiceLaw:
+    """Return the law that `amount` buys for a choice, rounded up: t = 2Δ/ε.
+
+    ρ buys what ε = √(concentration·ρ) does, so that t² = 4Δ²/(concentration·ρ).
+    """
+    if sensitivity < 1:
+        raise ParameterError("a choice needs a sensitivity of at least 1")
+    if amount.epsilon is not None:
+        return law(scale_up(2 * Fraction(sensitivity) / amount.epsilon))
+    assert amount.rho is not None
+    square = 4 * Fraction(sensitivity) ** 2 / (law.concentration * amount.rho)
+    # ⌈2¹⁶·√square⌉ / 2¹⁶, in integers: at least the root.
+    return law(scale_up(Fraction(math.isqrt(math.ceil(square * (1 << 32))) + 1, 1 << 16)))
 
 
 def _sensitivity(law: type[Law], bounds: Bounds, adjacency: Adjacency) -> int:

@@ -1,7 +1,8 @@
-"""The three laws that noise follows, as public facts: name, scale, variance.
+"""The laws that randomness follows, as public facts: name, scale, variance.
 
-The samplers are in `dpkde.privacy.noise`; this module draws nothing, so that a client can compute
-standard errors without a sampler at hand. Every scale is an exact fraction.
+Three laws of noise, which is added to sums, and two of choices, which are made in the light of
+them. The samplers are in `dpkde.privacy.noise`; this module draws nothing, so that a client can
+compute standard errors without a sampler at hand. Every scale is an exact fraction.
 """
 
 from __future__ import annotations
@@ -101,6 +102,38 @@ class DiscreteGaussian:
 
 
 Law = DiscreteLaplace | MaxNorm | DiscreteGaussian
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """P(i) ∝ exp(−q_i/t) for integer losses q_i: the exponential mechanism, t = 2Δ/ε."""
+
+    scale: Fraction
+    name: ClassVar[str] = "exponential"
+    concentration: ClassVar[int] = 8
+    """As zCDP it costs ε²/8: its privacy loss has range ε (``noise/exponential.proof.md``)."""
+
+    def __post_init__(self) -> None:
+        _check(self.scale)
+
+
+@dataclass(frozen=True)
+class SparseVector:
+    """The first of many values to pass a threshold, t = 2Δ/ε: the sparse vector technique.
+
+    Noise is discrete Laplace, of scale t on the threshold and 2t on every value.
+    """
+
+    scale: Fraction
+    name: ClassVar[str] = "sparse-vector"
+    concentration: ClassVar[int] = 2
+    """As zCDP it costs ε²/2, like whatever is pure."""
+
+    def __post_init__(self) -> None:
+        _check(self.scale, 2)
+
+
+ChoiceLaw = Exponential | SparseVector
 
 
 def law_from(name: str, scale: Fraction, cells: int) -> Law:

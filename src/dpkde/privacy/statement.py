@@ -1,12 +1,42 @@
-"""The statement that goes with a release: what is guaranteed, and every spend behind it."""
+"""The statement that goes with a release: what is guaranteed, and every spend behind it.
+
+In a file it is an object with ``adjacency``, ``unit``, the declared ``epsilon``, ``delta`` and
+``rho`` (``"p/q"``, or null), and ``spends``: for each, in order, its ``purpose``, ``epsilon`` or
+``rho``, ``law``, the ``sensitivity`` in the norm of the law (squared for the Gaussian; of the loss
+for choices), and ``scale``.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from dpkde.privacy.budget import LEAST_DELTA, Adjacency, Guarantee, Spend
+from dpkde.errors import ParameterError
+from dpkde.privacy.budget import (
+    LEAST_DELTA,
+    Adjacency,
+    Amount,
+    Bounds,
+    Budget,
+    Debit,
+    Guarantee,
+    Selection,
+    Spend,
+    price,
+    price_choice,
+)
 from dpkde.privacy.concentrated import epsilon_of
+from dpkde.privacy.laws import (
+    ChoiceLaw,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Law,
+    SparseVector,
+)
 from dpkde.privacy.numbers import Exact, plain, positive
 
 _NEIGHBOURS = {
@@ -16,6 +46,12 @@ _NEIGHBOURS = {
 
 UNIT = "one record"
 """What neighbours differ by."""
+
+_NOISES: dict[str, type[Law]] = {law.name: law for law in (DiscreteLaplace, DiscreteGaussian)}
+_CHOICES: dict[str, type[ChoiceLaw]] = {law.name: law for law in (Exponential, SparseVector)}
+_MOST_SPENDS = 1100
+_DIGITS = 160
+"""Of one of many amounts, together: sums of many longer ones would take seconds."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +69,7 @@ class PrivacyStatement:
     """
 
     guarantee: Guarantee
-    spends: tuple[Spend, ...]
+    spends: tuple[Debit, ...]
     unit: str = UNIT
 
     @property
@@ -65,7 +101,7 @@ class PrivacyStatement:
         """Return the ε that all spends together guarantee at this δ, rounded up."""
         if self.is_pure:
             return sum((s.amount.epsilon or Fraction(0) for s in self.spends), Fraction(0))
-        rho = sum((s.amount.as_rho for s in self.spends), Fraction(0))
+        rho = sum((s.as_rho for s in self.spends), Fraction(0))
         return epsilon_of(rho, positive(delta, "delta", LEAST_DELTA, Fraction(1)))
 
     def __str__(self) -> str:
@@ -79,12 +115,99 @@ class PrivacyStatement:
         else:
             assert self.guarantee.epsilon is not None
             promise = f"{plain(self.guarantee.epsilon)}-differentially private"
+        choices = any(isinstance(spend, Selection) for spend in self.spends)
+        looks = "noisy measurements of the data"
+        if choices:
+            looks = "noisy measurements of the data and random choices by it"
+        alike = Counter(str(spend) for spend in self.spends)
         lines = [
             f"This release is {promise}",
             f"with respect to {_NEIGHBOURS[self.guarantee.adjacency]}.",
             f"It protects {self.unit}; several records of one person need a smaller bound.",
-            "It was made by these noisy measurements of the data, and no others:",
-            *(f"  - {spend}" for spend in self.spends),
+            f"It was made by these {looks}, and no others:",
+            *(f"  - {spend}" + f", {n} times" * (n > 1) for spend, n in alike.items()),
             "Whatever anyone computes from it, however often, is covered by the same bound.",
         ]
         return "\n".join(lines)
+
+
+def statement_to_json(statement: PrivacyStatement) -> dict[str, Any]:
+    """Return what a file says of a statement."""
+    guarantee = statement.guarantee
+    return {
+        "adjacency": str(guarantee.adjacency),
+        "unit": statement.unit,
+        "epsilon": fraction_to_json(guarantee.epsilon),
+        "delta": fraction_to_json(guarantee.delta),
+        "rho": fraction_to_json(guarantee.rho),
+        "spends": [
+            {
+                "purpose": spend.purpose,
+                "epsilon": fraction_to_json(spend.amount.epsilon),
+                "rho": fraction_to_json(spend.amount.rho),
+                "law": spend.law.name,
+                "sensitivity": str(spend.sensitivity),
+                "scale": fraction_to_json(spend.law.scale),
+            }
+            for spend in statement.spends
+        ],
+    }
+
+
+def statement_from_json(entry: Mapping[str, Any]) -> PrivacyStatement:
+    """Rebuild a statement whose spends may be of any number and purpose.
+
+    It has to add up: scales are those that the amounts buy for the sensitivities, and the
+    amounts together stay within the guarantee. Raises whatever a damaged entry leads to.
+    """
+    guarantee = Guarantee.declare(
+        epsilon=fraction_from_json(entry["epsilon"]),
+        delta=fraction_from_json(entry["delta"]) or Fraction(0),
+        rho=fraction_from_json(entry["rho"]),
+        adjacency=entry["adjacency"],
+    )
+    items = entry["spends"]
+    if entry["unit"] != UNIT or not isinstance(items, list) or len(items) > _MOST_SPENDS:
+        raise ParameterError("the spends are not those of a release")
+    spends: list[Debit] = [_spend_from_json(item) for item in items]
+    if not spends:
+        raise ParameterError("a release without a spend says nothing of the data")
+    budget = Budget(guarantee)
+    budget.debit(*spends)
+    return PrivacyStatement(guarantee, budget.spends)
+
+
+def _spend_from_json(item: Mapping[str, Any]) -> Debit:
+    amount = Amount(
+        epsilon=fraction_from_json(item["epsilon"], _DIGITS),
+        rho=fraction_from_json(item["rho"], _DIGITS),
+    )
+    purpose, name, digits = item["purpose"], item["law"], item["sensitivity"]
+    if not isinstance(purpose, str) or not isinstance(digits, str) or len(digits) > 64:
+        raise ParameterError("a spend is damaged")
+    moved = int(digits)
+    spend: Debit
+    if name in _CHOICES:
+        spend = Selection(purpose, amount, price_choice(amount, _CHOICES[name], moved), moved)
+    else:
+        # The sensitivity is in the norm of the law, whichever that is.
+        bounds = Bounds(1, l1=moved, l2_squared=moved, linf=moved, nonnegative=False)
+        spend = Spend(purpose, amount, price(amount, _NOISES[name], bounds), moved)
+    if moved < 1 or fraction_from_json(item["scale"]) != spend.law.scale:
+        raise ParameterError("a scale does not fit its sensitivity")
+    return spend
+
+
+def fraction_to_json(value: Fraction | None) -> str | None:
+    """Return ``"p/q"``, or None."""
+    return None if value is None else f"{value.numerator}/{value.denominator}"
+
+
+def fraction_from_json(value: Any, digits: int = 512) -> Fraction | None:
+    """Return the fraction that ``"p/q"`` writes; TypeError or ValueError where it writes none."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > digits:
+        raise TypeError
+    top, _, bottom = value.partition("/")
+    return Fraction(int(top), int(bottom or 1))

@@ -11,15 +11,18 @@ import json
 import os
 import uuid
 from collections.abc import Mapping
+from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.accuracy import Promise
 from dpkde.arrays import QueriesLike
 from dpkde.errors import ParameterError
 from dpkde.planner import Plan, describe
+from dpkde.privacy.budget import Spend
 from dpkde.privacy.laws import Law
 from dpkde.privacy.statement import PrivacyStatement
 
@@ -63,9 +66,24 @@ class Release:
         A random name for this release.
     extras
         Whatever the publisher added, by namespaced keys such as ``"org.example/note"``.
+    promise
+        The (α, η) that it was published for, if any; ``print(release.promise)``.
+    rate
+        The probability with which a record entered the table: 1, or less where a promise allowed
+        it. Answers account for it.
     """
 
-    __slots__ = ("_table", "count", "extras", "generator", "plan", "privacy", "release_id")
+    __slots__ = (
+        "_table",
+        "count",
+        "extras",
+        "generator",
+        "plan",
+        "privacy",
+        "promise",
+        "rate",
+        "release_id",
+    )
 
     _table: NDArray[np.int64]
     plan: Plan
@@ -74,6 +92,8 @@ class Release:
     release_id: str
     generator: str
     extras: Mapping[str, Any]
+    promise: Promise | None
+    rate: Fraction
 
     def __init__(
         self,
@@ -85,6 +105,8 @@ class Release:
         release_id: str | None = None,
         generator: str | None = None,
         extras: Mapping[str, Any] | None = None,
+        promise: Promise | None = None,
+        rate: Fraction = Fraction(1),
     ) -> None:
         from dpkde import __version__
 
@@ -98,6 +120,8 @@ class Release:
             "release_id": release_id or uuid.uuid4().hex,
             "generator": generator or f"dpkde {__version__}",
             "extras": MappingProxyType(dict(extras or {})),
+            "promise": promise,
+            "rate": rate,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -145,7 +169,8 @@ class Release:
 
     def law(self, purpose: str) -> Law | None:
         """Return the law of the noise on ``"table"`` or ``"count"``; None if there was none."""
-        return next((s.law for s in self.privacy.spends if s.purpose == purpose), None)
+        spends = [s for s in self.privacy.spends if isinstance(s, Spend)]
+        return next((s.law for s in spends if s.purpose == purpose), None)
 
     def kde(
         self, queries: QueriesLike, *, groups: int = 1, clip: bool = True
@@ -157,7 +182,8 @@ class Release:
         queries
             Shape (n_queries, dim), dense or sparse, or one point of shape (dim,); a data frame; or
             sets, as lists of element numbers, where the domain is `Sets`. A query that is not
-            finite gets NaN.
+            finite gets NaN, and so does one that lies further than 65,536 (`Fourier`) or 4,096
+            (`Hashing`) bandwidths from the centre of the bounds on some axis.
         groups
             J > 1: the median of J means over the family's repetitions, as in the paper.
         clip
@@ -206,6 +232,40 @@ class Release:
 
         return estimate.kernel_sum_standard_error(self, queries)
 
+    def error_bound(self, eta: float) -> float:
+        """Return α: the error of `kde` exceeds it with probability at most η, whatever the data.
+
+        At any one query that was not chosen by looking at this release; at all queries inside the
+        bounds at once, where it was published with ``simultaneous=True``. It counts the worst
+        records and queries there could be, over the noise, the count's included, and the seed; see
+        `dpkde.accuracy`. Answers with ``groups`` are not covered. What to expect at a query is
+        `interval`.
+        """
+        from dpkde.client import bounds
+
+        return bounds.error_bound(self, eta)
+
+    def interval(
+        self, queries: QueriesLike, level: float = 0.95, *, bias: str | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lower and upper ends of an interval for the KDE at each query.
+
+        It holds the KDE of the data with probability `level`, at each query on its own: by the
+        exact law of the noise on table and count at this query, widened by the family's own
+        error. For `Fourier` and `Hashing` that is what the release shows of it, with room for
+        doubt. For `Spline` and `FastGauss` it is a bias:
+
+        * ``bias="worst"``: the largest there can be, whatever the data. Small in a release that was
+          published with `alpha` and `eta`, often large in others.
+        * ``bias="typical"``: twice its typical size. Right where records are spread out; rounded
+          values and clusters narrower than a bandwidth have more, and coverage is then lower.
+
+        None: the first where `promise` is set, else the second.
+        """
+        from dpkde.client import bounds
+
+        return bounds.interval(self, queries, level, bias)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release to a file, atomically."""
         from dpkde.release.format import save
@@ -220,6 +280,7 @@ class Release:
             and self.count == other.count
             and self.privacy == other.privacy
             and self.extras == other.extras
+            and (self.promise, self.rate) == (other.promise, other.rate)
             and bool(np.array_equal(self._table, other._table))
         )
 

@@ -20,6 +20,10 @@ document of a release has these fields:
     ``adjacency``, ``unit``, the declared ``epsilon``, ``delta`` and ``rho`` (``"p/q"``, or null),
     and ``spends``: for each, in order, its ``purpose``, ``epsilon`` or ``rho``, ``law``, the
     ``sensitivity`` in the norm of the law (squared for the Gaussian), and ``scale``.
+``promise``, ``rate``
+    What the answers are promised to be within: null, or ``alpha``, ``eta`` and ``pitch`` (of the
+    grid that queries are moved to, in bandwidths, or null); and the probability with which a record
+    entered the table, ``"p/q"``. Files without them have null and 1.
 ``extras``
     An object for the publisher's own use, with namespaced keys.
 
@@ -35,6 +39,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
@@ -42,18 +47,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde import container
+from dpkde.accuracy import promise_from_json
 from dpkde.errors import BudgetError, FormatError, ParameterError
 from dpkde.families.base import Family
 from dpkde.kernels import Kernel
 from dpkde.planner import Plan, expect_format, plan_from_json
 from dpkde.privacy.budget import COUNT, Adjacency, Amount, Bounds, Budget, Guarantee
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
-from dpkde.privacy.statement import UNIT, PrivacyStatement
+from dpkde.privacy.statement import (
+    UNIT,
+    PrivacyStatement,
+    fraction_from_json,
+    fraction_to_json,
+    statement_to_json,
+)
 from dpkde.release.artifact import Release
 
 FORMAT = "dpkde-release"
 VERSION = 1
 _PREFIX = "family."
+_RATES = frozenset(1 << power for power in range(33))
 _LAWS: dict[str, type[Law]] = {
     law.name: law for law in (DiscreteLaplace, MaxNorm, DiscreteGaussian)
 }
@@ -61,7 +74,6 @@ _LAWS: dict[str, type[Law]] = {
 
 def to_parts(release: Release) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the document and the tensors of a release."""
-    guarantee = release.privacy.guarantee
     document = {
         "format": FORMAT,
         "format_version": VERSION,
@@ -69,24 +81,9 @@ def to_parts(release: Release) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
         "generator": release.generator,
         "plan": release.plan.document,
         "count": release.count,
-        "privacy": {
-            "adjacency": str(guarantee.adjacency),
-            "unit": release.privacy.unit,
-            "epsilon": _write(guarantee.epsilon),
-            "delta": _write(guarantee.delta),
-            "rho": _write(guarantee.rho),
-            "spends": [
-                {
-                    "purpose": spend.purpose,
-                    "epsilon": _write(spend.amount.epsilon),
-                    "rho": _write(spend.amount.rho),
-                    "law": spend.law.name,
-                    "sensitivity": str(spend.sensitivity),
-                    "scale": _write(spend.law.scale),
-                }
-                for spend in release.privacy.spends
-            ],
-        },
+        "privacy": statement_to_json(release.privacy),
+        "promise": None if release.promise is None else asdict(release.promise),
+        "rate": fraction_to_json(release.rate),
         "extras": dict(release.extras),
     }
     tensors = {_PREFIX + name: array for name, array in release.plan.pair.tensors.items()}
@@ -132,8 +129,19 @@ def _rebuild(
         privacy = _statement(document["privacy"], plan)
     except (KeyError, TypeError, ValueError, ZeroDivisionError, BudgetError):
         raise FormatError("the privacy statement of this release does not add up") from None
+    rate = fraction_from_json(document.get("rate", "1"))
+    if rate is None or rate.numerator != 1 or rate.denominator not in _RATES:
+        raise FormatError("the sampling rate of this release is damaged")
     return Release(
-        plan, table, count, privacy, release_id=identity, generator=generator, extras=extras
+        plan,
+        table,
+        count,
+        privacy,
+        release_id=identity,
+        generator=generator,
+        extras=extras,
+        promise=promise_from_json(document.get("promise"), plan.frame),
+        rate=rate,
     )
 
 
@@ -170,9 +178,9 @@ def load(
 def _statement(entry: Mapping[str, Any], plan: Plan) -> PrivacyStatement:
     """Rebuild the statement by spending again, and compare the laws with those in the file."""
     guarantee = Guarantee.declare(
-        epsilon=_read(entry["epsilon"]),
-        delta=_read(entry["delta"]) or Fraction(0),
-        rho=_read(entry["rho"]),
+        epsilon=fraction_from_json(entry["epsilon"]),
+        delta=fraction_from_json(entry["delta"]) or Fraction(0),
+        rho=fraction_from_json(entry["rho"]),
         adjacency=entry["adjacency"],
     )
     budget = Budget(guarantee)
@@ -181,21 +189,14 @@ def _statement(entry: Mapping[str, Any], plan: Plan) -> PrivacyStatement:
         raise ParameterError("the spends are not those of a release")
     for item in entry["spends"]:
         bounds: Bounds = {"count": COUNT, "table": plan.pair.bounds}[item["purpose"]]
-        amount = Amount(epsilon=_read(item["epsilon"]), rho=_read(item["rho"]))
+        if item["purpose"] == "count" and item["law"] == MaxNorm.name:
+            raise ParameterError("a count has Laplace or Gaussian noise")
+        amount = Amount(
+            epsilon=fraction_from_json(item["epsilon"]), rho=fraction_from_json(item["rho"])
+        )
         spend = budget.spend(item["purpose"], amount, _LAWS[item["law"]], bounds)
-        if _read(item["scale"]) != spend.law.scale or item["sensitivity"] != str(spend.sensitivity):
+        if fraction_from_json(item["scale"]) != spend.law.scale or item["sensitivity"] != str(
+            spend.sensitivity
+        ):
             raise ParameterError("a scale does not fit its sensitivity")
     return PrivacyStatement(guarantee, budget.spends)
-
-
-def _write(value: Fraction | None) -> str | None:
-    return None if value is None else f"{value.numerator}/{value.denominator}"
-
-
-def _read(value: Any) -> Fraction | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or len(value) > 512:
-        raise TypeError
-    top, _, bottom = value.partition("/")
-    return Fraction(int(top), int(bottom or 1))

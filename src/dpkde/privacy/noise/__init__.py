@@ -7,6 +7,9 @@ a compiled sampler, a slow and obvious twin that reads the same bits, and its pr
 * `maxnorm.py`, `maxnorm.proof.md`: the L∞ mechanism;
 * `gaussian.py`, `gaussian.proof.md`: discrete Gaussian.
 
+`exponential.py`, `exponential.proof.md` make choices: the exponential mechanism, and the checks of
+the sparse vector technique.
+
 `bits.py` is the road from entropy to draws. `reference.py` draws the same laws with OpenDP.
 """
 
