@@ -1,0 +1,199 @@
+"""Multiplicative weights online: queries come one by one, and may depend on earlier answers.
+
+Hardt and Rothblum (2010). A query is answered from public weights, unless a noisy check finds them
+off by more than a tolerance; then a measurement is paid for, answers the query and teaches the
+weights. Checks that do not fire cost nothing, however many there are: that is the sparse vector
+technique, proved in `pmw.proof.md`.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.arrays import QueriesLike, as_queries
+from dpkde.errors import BudgetError, ParameterError
+from dpkde.families.base import is_real
+from dpkde.kernels import Points
+from dpkde.prior.base import Answered, Private
+from dpkde.prior.lattice import LATTICE_BITS, within_capacity
+from dpkde.prior.pmw import (
+    COUNT_SHARE,
+    UPDATES,
+    after_count,
+    answered,
+    better_amount,
+    measure,
+    released_count,
+    share,
+)
+from dpkde.prior.synthetic import SyntheticRelease
+from dpkde.prior.universe import Universe
+from dpkde.prior.weights import Weights
+from dpkde.privacy.budget import Budget, price_choice
+from dpkde.privacy.laws import SparseVector
+from dpkde.privacy.noise.exponential import Threshold
+from dpkde.privacy.statement import PrivacyStatement
+
+CHECK_SHARE = Fraction(3, 4)
+"""Of an update's part of the budget. A check has to stand out against the noise of a threshold and
+of all queries; a measurement's noise is that of one answer."""
+_DOUBT = 0.05
+
+
+class InteractivePMW:
+    """A session that answers queries about private points. `PMW.online` makes one.
+
+    It holds the points: it is as secret as they are, and prints nothing of them. What `ask`
+    returns is public.
+
+    Attributes
+    ----------
+    tolerance
+        By how much a KDE value may be off before the weights learn. Where the default is used and
+        no more than `expected_queries` come, answers are off by at most twice that, the grid's
+        rounding apart, with probability 0.9.
+    count
+        The number of records: noisy under add-remove.
+    updates
+        How many measurements the session may take.
+
+    Guarantee
+    ---------
+    All answers together satisfy the declared guarantee, for queries chosen in any way from earlier
+    answers, until `BudgetError` says that all updates are used.
+    """
+
+    def __init__(
+        self,
+        private: Private,
+        universe: Universe,
+        budget: Budget,
+        *,
+        updates: int = UPDATES,
+        tolerance: float | None = None,
+        expected_queries: int,
+    ) -> None:
+        if tolerance is not None and (not is_real(tolerance) or not 0 < tolerance <= 1e12):
+            raise ParameterError(f"tolerance must be from 0 to 1e12, got {tolerance!r}")
+        self.updates = updates
+        self._private, self._universe, self._budget = private, universe, budget
+        self._weights = Weights(universe.size)
+        self._lock = threading.Lock()
+        self._threshold: Threshold | None = None
+        self._transcript: list[tuple[tuple[float, ...], float]] = []
+        each = CHECK_SHARE / updates
+        amount = better_amount(budget, each, SparseVector)
+        rest = share(after_count(amount, budget), Fraction(1, updates))
+        self._check, self._measure = share(rest, CHECK_SHARE), share(rest, 1 - CHECK_SHARE)
+        self.count = released_count(private.totals(), share(amount, COUNT_SHARE), budget)
+        self.tolerance = self._usual(expected_queries) if tolerance is None else float(tolerance)
+
+    def _usual(self, expected_queries: int) -> float:
+        """Return t·ln(c/β) + 2t·ln(k/β) over n: beyond it noise goes once in 20 sessions."""
+        unit = 1 << LATTICE_BITS
+        scale = float(price_choice(self._check, SparseVector, unit).scale)
+        reach = math.log(self.updates / _DOUBT) + 2 * math.log(expected_queries / _DOUBT)
+        return scale * reach / (self.count * unit)
+
+    @property
+    def updates_left(self) -> int:
+        """How many measurements may still be taken."""
+        return self.updates - self._weights.measurements
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """What is guaranteed, with every spend so far."""
+        return PrivacyStatement(self._budget.guarantee, self._budget.spends)
+
+    @property
+    def transcript(self) -> tuple[tuple[tuple[float, ...], float], ...]:
+        """Every query and its answer so far. Public."""
+        return tuple(self._transcript)
+
+    def ask(self, queries: QueriesLike) -> NDArray[np.float64]:
+        """Return the KDE at each query, one after the other; NaN at a query that is not finite.
+
+        O(n·d) a query for the exact sum, and O(|U|·d) for the weights.
+
+        Raises
+        ------
+        BudgetError
+            All updates are used. Answers before that are in `transcript`, and `release` still
+            gives the weights.
+        """
+        places = as_queries(queries, self._private.frame.dim)
+        answers = np.empty(len(places))
+        with self._lock:
+            for i, place in enumerate(places):
+                answers[i] = self._answer(place[np.newaxis])
+                self._transcript.append((tuple(place.tolist()), float(answers[i])))
+        return answers
+
+    def _answer(self, place: NDArray[np.float64]) -> float:
+        if not np.isfinite(place).all():
+            return math.nan
+        if self._threshold is None:
+            if not self.updates_left:
+                raise BudgetError(
+                    f"all {self.updates} updates are used: take what was learned by release()"
+                )
+            spend = self._budget.select("checks", self._check, SparseVector, 1 << LATTICE_BITS)
+            assert isinstance(spend.law, SparseVector)
+            self._threshold = Threshold(spend.law)
+        column = self._private.frame.kernel.evaluate(self._universe.points, place)[:, 0]
+        unit = self.count << LATTICE_BITS
+        guess = float(self._weights.values @ column)
+        held = within_capacity(self._private.kernel_sums(place).sums)
+        apart = abs(int(held[0]) - round(guess * unit))
+        if not self._threshold.passed(apart, math.ceil(self.tolerance * unit)):
+            return guess
+        self._threshold = None
+        measured = min(max(measure(held, self._measure, self._budget) / unit, 0.0), 1.0)
+        self._weights.learn(column, measured)
+        return measured
+
+    def release(self) -> SyntheticRelease:
+        """Return the weights as they are now. They cost nothing beyond what was spent."""
+        if not self._budget.spends:
+            raise ParameterError("nothing was asked yet, so that there is nothing to release")
+        return SyntheticRelease(
+            self._universe.points,
+            self._weights.values,
+            self._private.frame.kernel,
+            self.privacy,
+            "pmw",
+            self.count,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<InteractivePMW (secret): {self._universe.size} points, "
+            f"{self.updates_left} of {self.updates} updates left, {self._budget.guarantee}>"
+        )
+
+
+class PMWSession:
+    """The same as a session of `Online`."""
+
+    def __init__(self, curator: InteractivePMW, most_queries: int) -> None:
+        self.curator, self.left = curator, most_queries
+
+    def ask(self, queries: Points) -> Answered:
+        """Return answers, one query after the other."""
+        if len(queries) > self.left:
+            raise BudgetError(f"{self.left} queries are left, and {len(queries)} were asked")
+        self.left -= len(queries)
+        values = np.full(len(queries), math.nan)
+        for i in range(len(queries)):
+            try:
+                values[i] = self.curator.ask(queries[i : i + 1])[0]
+            except BudgetError:
+                if not i:
+                    raise
+                break  # those that were paid for are told
+        return answered(values, self.curator.count, self.curator._budget)

@@ -1,0 +1,332 @@
+"""Custom families whose f and g depend on the kernel and the bounds, and tables of many axes.
+
+`CustomFamily` hands f a record and what was drawn, and nothing else. The families here need the
+frame: a `PlacedFamily` makes a `Placed` of itself in a frame, which holds f and g, and `PlacedPair`
+enforces the bounds as `CustomPair` does, with whole numbers of 64 bits where they suffice.
+
+The response g(y) is kept in factors, whose outer product it is: one an axis for product kernels. A
+table of a million cells is then asked without writing g(y) down.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, reduce
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import FormatError, ParameterError
+from dpkde.families.base import Outlook, Prediction, Tensors, about, no_repetitions
+from dpkde.families.custom import CustomFamily, CustomPair, Drawn, Floats, Limits
+from dpkde.frame import Frame
+from dpkde.kernels import Kernel, Points, ProductKernel, home, is_product
+from dpkde.privacy.budget import Bounds
+from dpkde.quantiles import Weights
+
+MOST_CELLS = 1 << 17
+"""The largest table that is made when asked for."""
+
+ROOM = 1 + 2.0**-30
+"""Limits computed in floats are raised by this factor, far above their rounding."""
+
+_TRIES = 65
+_SAMPLE = 64
+_CELL_NANOSECONDS = 40.0
+_RECORD_NANOSECONDS = 3e4
+
+
+class Placed(ABC):
+    """f and g of a family in a frame.
+
+    Attributes
+    ----------
+    limits
+        The length of f, and bounds on its norms.
+    nonnegative
+        Whether no entry of f is below zero; `PlacedPair` enforces it.
+    """
+
+    limits: Limits
+    nonnegative: bool
+
+    @abstractmethod
+    def f(self, x: Floats) -> Floats:
+        """Return f(x), shape (cells,), of one record in bandwidth units."""
+
+    @abstractmethod
+    def factors(self, y: Floats) -> list[Floats]:
+        """Return vectors whose outer product, laid out in rows, is g(y)."""
+
+    def bounds(self, bits: int) -> Bounds | None:
+        """Return sharper bounds on the lattice than those of `limits`; None: there are none."""
+        return None
+
+
+class PlacedFamily(CustomFamily):
+    """A `CustomFamily` that is written by `place_in`."""
+
+    @abstractmethod
+    def place_in(self, frame: Frame) -> Placed:
+        """Return f and g in a frame."""
+
+    def relative_bias(self, frame: Frame) -> float | None:
+        """Return a typical |f(x)·g(y) − k(x, y)| as a part of k; None where it is not known."""
+        return None
+
+    def limits(self, frame: Frame) -> Limits:
+        """Return the limits of f."""
+        return self.place_in(frame).limits
+
+    def bounds(self, frame: Frame, bits: int) -> Bounds:
+        """The limits on the lattice, rounded up; with the sign, where f has but one."""
+        placed = self.place_in(frame)
+        sharp = placed.bounds(bits)
+        if sharp is not None:
+            return sharp
+        plain = super().bounds(frame, bits)
+        return Bounds(plain.cells, plain.l1, plain.l2_squared, plain.linf, placed.nonnegative)
+
+    def f(self, x: Floats, drawn: Drawn) -> Floats:
+        """Not to be asked without a frame."""
+        raise ParameterError(f"{self.name} needs a frame: draw it first")
+
+    def g(self, y: Floats, drawn: Drawn) -> Floats:
+        """Not to be asked without a frame."""
+        raise ParameterError(f"{self.name} needs a frame: draw it first")
+
+    def draw(self, frame: Frame, bits: int, seed: int) -> PlacedPair:
+        """Return the pair; nothing is random."""
+        self.check(frame)
+        pair = PlacedPair(frame, bits, self, {})
+        _ = pair.bounds  # a table that is too large says so now, also one that a file declares
+        return pair
+
+    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> PlacedPair:
+        """Rebuild the pair; a file holds no tensors of it."""
+        if tensors:
+            raise FormatError(f"the family {self.name!r} has no tensors, but this file holds some")
+        return self.draw(frame, bits, 0)
+
+    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
+        """Noise by the root mean square of ‖g‖ at random places; bias as `relative_bias` has it."""
+        bits = outlook.lattice(self, frame)
+        bounds = self.bounds(frame, bits)
+        return outlook.prediction(
+            bounds=bounds,
+            bits=bits,
+            gain=_gain(self, frame),
+            approximation=outlook.typical_density * (self.relative_bias(frame) or 0.0),
+            nanoseconds=_RECORD_NANOSECONDS + _CELL_NANOSECONDS * bounds.cells,
+        )
+
+    @property
+    def proof(self) -> str:
+        """The text beside the module."""
+        return resources.files("dpkde.prior").joinpath(f"{self.name}.proof.md").read_text()
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedPair(CustomPair):
+    """f and g of a `PlacedFamily` in a frame."""
+
+    family: PlacedFamily
+
+    @cached_property
+    def placed(self) -> Placed:
+        """The family in this frame."""
+        return self.family.place_in(self.frame)
+
+    def _contribution(self, x: Floats) -> NDArray[np.int64]:
+        """Return f(x) in integers; zeros where it fails, has another length, or is too large."""
+        bounds = self.bounds
+        nothing = np.zeros(bounds.cells, dtype=np.int64)
+        try:
+            values = np.asarray(self.placed.f(x.copy()), dtype=np.float64)
+        except (Exception, SystemExit):  # a private value must not be seen to fail
+            return nothing
+        if values.shape != (bounds.cells,):
+            return nothing
+        scaled = np.rint(values * 2.0**self.bits)
+        # NaN fails every comparison, so that it is refused here too.
+        if not np.abs(scaled).max() <= bounds.linf:
+            return nothing
+        whole = scaled.astype(np.int64)
+        return whole if fits(whole, bounds) else nothing
+
+    def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
+        """Return ⟨table, g(y)⟩ / 2^bits, one factor of g after the other."""
+        no_repetitions(self.family.name, groups)
+        answers = np.empty(len(queries))
+        for i, y in enumerate(self.frame.locate(queries)):
+            rest = table
+            for factor in self.placed.factors(y):
+                rest = factor @ rest.reshape(len(factor), -1)
+            answers[i] = rest[0]
+        return np.asarray(answers / 2**self.bits)
+
+    def own_variance(
+        self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the square of the typical relative bias, times the answer's."""
+        known = self.family.relative_bias(self.frame)
+        error = math.nan if known is None else known
+        return np.asarray((error * self.respond(queries, table)) ** 2)
+
+    def weights(self, queries: Points) -> Weights:
+        """Return g(y) / 2^bits."""
+        located = self.frame.locate(queries)
+        rows = np.array([outer(self.placed.factors(y)) for y in located])
+        rows = rows.reshape(len(located), self.bounds.cells)
+        return Weights(rows / 2**self.bits, np.ones(self.bounds.cells))
+
+    def norms(self, located: Points) -> Floats:
+        """Return ‖g(y)‖₂ at places in bandwidth units: the product of the factors' lengths."""
+        return np.array(
+            [
+                math.prod(float(np.sqrt(factor @ factor)) for factor in self.placed.factors(y))
+                for y in located
+            ]
+        )
+
+
+def _gain(family: PlacedFamily, frame: Frame) -> float:
+    """Return the root mean square of ‖g(y)‖₂ at random places; kept, where kernels can be."""
+    try:
+        return _kept_gain(family, frame)
+    except TypeError:  # a kernel of one's own need not have a hash
+        return _kept_gain.__wrapped__(family, frame)
+
+
+@lru_cache(maxsize=64)
+def _kept_gain(family: PlacedFamily, frame: Frame) -> float:
+    halves = frame.halves()
+    places = np.random.default_rng(0).uniform(-1, 1, (_SAMPLE, frame.dim))
+    pair = family.draw(frame, family.lattice_bits[0], 0)
+    norms = pair.norms(places * (3.0 if halves is None else halves))
+    return float(np.sqrt(np.mean(norms**2)))
+
+
+def fits(whole: NDArray[np.int64], bounds: Bounds) -> bool:
+    """Tell whether integers, none above `bounds.linf` in size, keep all the bounds, exactly."""
+    if bounds.nonnegative and int(whole.min()) < 0:
+        return False
+    if bounds.cells * bounds.linf**2 < 1 << 62:  # no sum below can wrap
+        total, squares = int(np.abs(whole).sum()), int((whole * whole).sum())
+    else:
+        sizes = np.abs(whole).tolist()
+        total, squares = sum(sizes), sum(v * v for v in sizes)
+    return total <= bounds.l1 and squares <= bounds.l2_squared
+
+
+def box_obstacle(frame: Frame) -> str | None:
+    """Return why a kernel and domain have no box to lay a lattice over; None where they have."""
+    if home(frame.kernel) != "space":
+        return f"the {frame.kernel.name} kernel does not live in space"
+    halves = frame.halves()
+    if halves is None:
+        return "it needs bounds, such as bounds=[(0, 1), (0, 1)]"
+    if not (np.isfinite(halves) & (halves > 0)).all():
+        return "the bounds are too wide or too narrow for the bandwidth"
+    return None
+
+
+def box_halves(frame: Frame) -> Floats:
+    """Return half the widths of the box around all records, in bandwidth units."""
+    halves = frame.halves()
+    assert halves is not None  # `box_obstacle` was asked
+    return halves
+
+
+def check_cells(name: str, per_axis: int, axes: int) -> int:
+    """Return the size of a table; raise, with the size, where it is too large."""
+    cells = int(per_axis**axes)
+    if cells > MOST_CELLS:
+        raise ParameterError(
+            f"{name} would need a table of {per_axis}^{axes} = {about(cells)} cells "
+            f"({about(8 * cells)} bytes); at most 2^17 are made: use fewer axes, or a lower order"
+        )
+    return cells
+
+
+def outer(factors: Sequence[Floats]) -> Floats:
+    """Return the outer product of vectors, laid out in rows."""
+    return reduce(lambda done, factor: np.multiply.outer(done, factor).reshape(-1), factors)
+
+
+def in_data_units(frame: Frame, coordinates: Points) -> Points:
+    """Return places given in bandwidth units, from the centre, where they lie in the data.
+
+    Elementwise and in a fixed order, so that a row's result depends on that row alone.
+    """
+    value = np.array(frame.kernel.bandwidth.value, dtype=np.float64)
+    if frame.kernel.bandwidth.is_matrix:
+        offsets = coordinates[:, :1] * value[0]
+        for k in range(1, len(value)):
+            offsets = offsets + coordinates[:, k : k + 1] * value[k]
+    else:
+        offsets = coordinates * value
+    return np.asarray(offsets + frame.domain.centre(frame.dim))
+
+
+def unit_values(values: Any) -> Floats:
+    """Return kernel values in [0, 1]; what is not a number becomes 0.
+
+    >>> unit_values([0.5, 1.5, -0.5, float("nan")]).tolist()
+    [0.5, 1.0, 0.0, 0.0]
+    """
+    array = np.asarray(values, dtype=np.float64)
+    return np.where(array >= 0, np.minimum(array, 1.0), 0.0)
+
+
+def axis_profile(kernel: Kernel) -> ProductKernel | None:
+    """Return the kernel where it is a product over axes; else None."""
+    return kernel if isinstance(kernel, ProductKernel) and is_product(kernel) else None
+
+
+@lru_cache(maxsize=256)
+def axis_bias(family: PlacedAxis, kernel: ProductKernel, half: float) -> tuple[float, float]:
+    """Return the largest error of an axis on a grid of x and y, and the relative one, typically.
+
+    The second is the root mean square of the error over that of the profile.
+    """
+    places = np.linspace(-half, half, _TRIES)
+    exact = kernel.profile(np.subtract.outer(places, places))
+    errors = family.axis_values(kernel, half, places, places) - exact
+    typical = math.sqrt(float((errors**2).sum() / (exact**2).sum()))
+    return float(np.abs(errors).max()), typical
+
+
+class PlacedAxis(PlacedFamily):
+    """A `PlacedFamily` that is a product over axes wherever the kernel is."""
+
+    @abstractmethod
+    def axis_values(self, kernel: ProductKernel, half: float, x: Floats, y: Floats) -> Floats:
+        """Return f(x)·g(y) of one axis, shape (len(x), len(y)), for |x|, |y| ≤ half."""
+
+    def largest_bias(self, frame: Frame) -> float:
+        """Return about the largest |f(x)·g(y) − k(x, y)| over records and queries of the box.
+
+        From errors of each axis on a grid: ∏(1 + e_k) − 1. NaN for kernels that are no product.
+        """
+        self.check(frame)
+        kernel = axis_profile(frame.kernel)
+        if kernel is None:
+            return math.nan
+        return math.prod(1 + axis_bias(self, kernel, h)[0] for h in box_halves(frame).tolist()) - 1
+
+    def relative_bias(self, frame: Frame) -> float | None:
+        """Return the typical relative error √(∏(1 + r_k²) − 1); None where kernels are no product.
+
+        As for a single record: over many, spread out, errors partly cancel.
+        """
+        kernel = axis_profile(frame.kernel)
+        if kernel is None:
+            return None
+        errors = [axis_bias(self, kernel, h)[1] for h in box_halves(frame).tolist()]
+        return math.sqrt(math.prod(1 + error**2 for error in errors) - 1)

@@ -1,0 +1,242 @@
+"""The synthetic release: public points and weights that stand for the private ones.
+
+Its file, version 1, is a container (`dpkde.container`) whose document has these fields:
+
+``format``, ``format_version``
+    ``"dpkde-synthetic"`` and 1.
+``release_id``, ``generator``
+    32 random hexadecimal digits, and the program that wrote it.
+``mechanism``
+    The name of the mechanism, such as ``"smalldb"``.
+``kernel``
+    {name, version, parameters}; looked up in a registry, never imported.
+``count``
+    The number of records, noisy under add-remove, at least 1; null where it was not paid for.
+``added_error``
+    What taking a coreset added to the error, as measured; 0 where none was taken.
+``privacy``
+    As in `dpkde.privacy.statement`. The loader checks that it adds up.
+
+Tensors: ``points``, float64 (n_points, dim), and ``weights``, float64 (n_points,), not negative,
+which add up to 1.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde import container
+from dpkde.arrays import QueriesLike, as_queries
+from dpkde.domain import Unbounded
+from dpkde.errors import BudgetError, FormatError, ParameterError
+from dpkde.frame import Frame
+from dpkde.kernels import Kernel, Points, kernel_from_json
+from dpkde.planner import expect_format
+from dpkde.privacy.statement import PrivacyStatement, statement_from_json, statement_to_json
+
+FORMAT = "dpkde-synthetic"
+VERSION = 1
+_BLOCK = 1 << 22
+_SLACK = 1e-9
+"""How far weights may be from adding up to 1."""
+
+
+def _generator() -> str:
+    from dpkde import __version__
+
+    return f"dpkde {__version__}"
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticRelease:
+    """A published data set of synthetic points. `SmallDB.release` and `PMW.release` make them.
+
+    Attributes
+    ----------
+    points
+        Shape (n_points, dim): points of a public grid; read-only.
+    weights
+        Shape (n_points,), adding up to 1; read-only.
+    kernel
+        The kernel that the points were chosen for.
+    privacy
+        What is guaranteed, with every spend.
+    mechanism
+        ``"smalldb"`` or ``"pmw"``.
+    count
+        The number of records: noisy under add-remove, exact under replace, None if it was not
+        released.
+    added_error
+        What taking a `coreset` added to the error.
+    """
+
+    points: Points
+    weights: NDArray[np.float64]
+    kernel: Kernel
+    privacy: PrivacyStatement
+    mechanism: str
+    count: int | None = None
+    added_error: float = 0.0
+    release_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    generator: str = field(default_factory=_generator)
+
+    def __post_init__(self) -> None:
+        for name in ("points", "weights"):
+            frozen = np.array(getattr(self, name), dtype=np.float64)
+            frozen.setflags(write=False)
+            object.__setattr__(self, name, frozen)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return int(self.points.shape[1])
+
+    def kde(self, queries: QueriesLike) -> NDArray[np.float64]:
+        """Return Σ_i w_i·k(z_i, y) at each query. O(n_points·n_queries·d).
+
+        Queries have shape (n_queries, dim), or (dim,) for one point. The answers to however many
+        are covered by the same guarantee.
+        """
+        return weighted_kde(self.points, self.weights, as_queries(queries, self.dim), self.kernel)
+
+    def coreset(self, size: int) -> SyntheticRelease:
+        """Return a release of `size` points, repeated ones joined, with nearly the same KDE.
+
+        Kernel herding: points are taken one after the other, each the one at which the KDE is
+        furthest above that of the points so far. Deterministic, computed from what is public
+        already. `added_error` is the largest difference between the two KDEs at the points of
+        this release, which is as large as 1/√size at most in theory and less in practice.
+        O(n_points²·d + size·n_points·d).
+        """
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 1 << 20:
+            raise ParameterError(f"size must be a whole number of at least 1, got {size!r}")
+        density = self.kde(self.points)
+        taken = np.zeros(len(self.points), dtype=np.int64)
+        summed = np.zeros(len(self.points))
+        for number in range(1, size + 1):
+            best = int(np.argmax(density * number - summed))
+            taken[best] += 1
+            summed += self.kernel.evaluate(self.points[best : best + 1], self.points)[0]
+        kept = np.flatnonzero(taken)
+        weights = taken[kept] / size
+        made = replace(self, points=self.points[kept], weights=weights, release_id=uuid.uuid4().hex)
+        apart = float(np.abs(made.kde(self.points) - density).max())
+        return replace(made, added_error=self.added_error + apart)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release to a file, atomically."""
+        document = {
+            "format": FORMAT,
+            "format_version": VERSION,
+            "release_id": self.release_id,
+            "generator": self.generator,
+            "mechanism": self.mechanism,
+            "kernel": {
+                "name": self.kernel.name,
+                "version": self.kernel.version,
+                "parameters": self.kernel.to_json(),
+            },
+            "count": self.count,
+            "added_error": self.added_error,
+            "privacy": statement_to_json(self.privacy),
+        }
+        container.write(path, document, {"points": self.points, "weights": self.weights})
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, kernels: Sequence[type[Kernel]] = ()
+    ) -> SyntheticRelease:
+        """Read what `save` wrote. A damaged or hostile file raises `FormatError`."""
+        document, tensors = container.read(path)
+        expect_format(document, FORMAT, VERSION, str(path))
+        try:
+            return _rebuild(document, tensors, tuple(kernels))
+        except FormatError:
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError, BudgetError):
+            raise FormatError(f"{path} is damaged: its description does not add up") from None
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, SyntheticRelease)
+            and self.release_id == other.release_id
+            and self.kernel == other.kernel
+            and self.privacy == other.privacy
+            and (self.mechanism, self.count) == (other.mechanism, other.count)
+            and self.added_error == other.added_error
+            and np.array_equal(self.points, other.points)
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.release_id)
+
+    def __repr__(self) -> str:
+        return (
+            f"<SyntheticRelease: {self.mechanism}, {self.kernel!r}, {len(self.points)} points, "
+            f"d={self.dim}, {self.privacy.guarantee}>"
+        )
+
+
+def weighted_kde(
+    points: Points, weights: NDArray[np.float64], queries: Points, kernel: Kernel
+) -> NDArray[np.float64]:
+    """Return Σ_i w_i·k(z_i, y) at each query, in blocks of bounded memory."""
+    step = max(1, _BLOCK // max(1, len(points)))
+    parts = [
+        weights @ kernel.evaluate(points, queries[start : start + step])
+        for start in range(0, len(queries), step)
+    ]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _rebuild(
+    document: Mapping[str, Any],
+    tensors: Mapping[str, NDArray[Any]],
+    kernels: tuple[type[Kernel], ...],
+) -> SyntheticRelease:
+    entry = document["kernel"]
+    kernel = kernel_from_json(
+        str(entry["name"]), int(entry["version"]), entry["parameters"], kernels
+    )
+    if set(tensors) != {"points", "weights"}:
+        raise FormatError("this file has other tensors than points and weights")
+    points, weights = tensors["points"], tensors["weights"]
+    if (
+        not points.dtype == weights.dtype == np.float64
+        or points.ndim != 2
+        or min(points.shape) < 1
+        or weights.shape != points.shape[:1]
+        or not np.isfinite(points).all()
+        or not (weights >= 0).all()
+        or not abs(float(weights.sum()) - 1) <= _SLACK
+    ):
+        raise FormatError("the synthetic points of this file are damaged")
+    Frame.of(kernel, Unbounded(), points.shape[1])  # a bandwidth of another dimension raises
+    count, added = document["count"], document["added_error"]
+    if count is not None and (type(count) is not int or not 1 <= count < 1 << 64):
+        raise FormatError("the count of this file is damaged")
+    if type(added) not in (int, float) or not 0 <= added < math.inf:
+        raise FormatError("the error of this file is damaged")
+    names = [document[key] for key in ("mechanism", "release_id", "generator")]
+    if not all(isinstance(name, str) for name in names):
+        raise FormatError("the names in this file are damaged")
+    return SyntheticRelease(
+        points,
+        weights,
+        kernel,
+        statement_from_json(document["privacy"]),
+        names[0],
+        count,
+        float(added),
+        names[1],
+        names[2],
+    )
