@@ -7,13 +7,14 @@ else
 BIN := $(VENV)/bin
 endif
 
-.PHONY: help test quick lint demo bench clean
+.PHONY: help test quick lint demo bench experiments clean
 
 help:
 	@echo "make demo    publish and query a generated data set; leaves demo/*.png and demo/*.dpkde"
 	@echo "make test    lint, types and the whole test suite, statistical audits included"
 	@echo "make quick   the tests without the long statistical audits"
 	@echo "make bench   speed as ratios to peers measured in the same run, and errors at the same ε"
+	@echo "make experiments   the paper's figures and claims on generated data, in experiments/results"
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -42,6 +43,9 @@ bench: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	$(BIN)/python benchmarks/low_dimension.py
 	$(BIN)/python benchmarks/accuracy.py
+
+experiments: $(VENV)/ready
+	$(BIN)/python -m experiments --quick
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,53 @@
+"""Error against computational budget, for each ε and without noise: where private error turns."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from experiments.cache import Row
+from experiments.data import Task
+from experiments.drawing import banded, graded, hide, legend, logarithmic, panels, told
+from experiments.protocol import FGT, PAPERS, RFF, Lab, sweep
+from experiments.summary import column, curves
+
+NAME = "budget"
+TITLE = "Error against computational budget"
+TEXT = (
+    "Mean absolute error over held-out queries, mean and range over trials. Without noise the "
+    "error falls with the budget; with noise it turns, later where ε is larger. Where the last "
+    "point is the lowest, the grid ends before the turn."
+)
+_BUDGETS = {RFF: "features m", FGT: "order ρ"}
+
+
+def measure(task: Task, lab: Lab) -> list[Row]:
+    """Return errors of LSQ-RFF and LSQ-FGT over their parameter."""
+    return [row for row in sweep(task, lab) if row["mechanism"] in PAPERS]
+
+
+def draw(rows: list[Row]) -> Any:
+    """Return a panel a data set and mechanism."""
+    names, found = column(rows, "data"), curves(rows)
+    figure, axes = panels(len(names), len(PAPERS))
+    # The same ε has the same look in every panel, whichever budgets a data set is measured at.
+    budgets = sorted({epsilon for _, _, epsilon in found if math.isfinite(epsilon)})
+    for line, name in zip(axes, names, strict=True):
+        for panel, mechanism in zip(line, PAPERS, strict=True):
+            panel.set_title(f"{name}: {mechanism}")
+            if not any(key[:2] == (name, mechanism) for key in found):
+                hide(panel, "not feasible\nin this many dimensions")
+                continue
+            logarithmic(panel, x=mechanism == RFF)
+            for place, epsilon in enumerate(budgets):
+                curve = found.get((name, mechanism, epsilon))
+                if curve is not None:
+                    style = graded(place, len(budgets))
+                    banded(panel, curve.parameters, curve.errors, told(epsilon), style)
+            curve = found[name, mechanism, math.inf]
+            quiet = {"color": "#c4561a", "marker": "None", "linestyle": "-", "linewidth": 2.2}
+            banded(panel, curve.parameters, curve.errors, told(math.inf), quiet)
+            panel.set_xlabel(_BUDGETS[mechanism])
+            panel.set_ylabel("mean absolute error")
+    legend(figure)
+    return figure

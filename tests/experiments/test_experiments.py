@@ -1,0 +1,379 @@
+"""The experiments run, are resumed, draw what they should, and their checks can fail."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments import claims, data, protocol, run, sample_complexity, summary
+from experiments.__main__ import as_bounds, main
+from experiments.cache import Cache, Row
+from experiments.settings import QUICK, Settings
+
+TINY: Settings = replace(
+    QUICK,
+    name="tiny",
+    trials=2,
+    queries=20,
+    epsilons=(0.05, 1.0),
+    high_epsilons=(0.05, 1.0),
+    features=(4, 32, 128),
+    high_features=(4, 32, 128),
+    orders=(1, 2, 4),
+    lattice_orders=(2, 6),
+    rows=1500,
+    map_cells=10,
+    map_epsilons=(0.5,),
+    scatter_epsilons=(1.0,),
+    time_epsilons=(0.05, 1.0),
+    scaling_rows=(512, 1024, 2048),
+    scaling_dims=(1, 2),
+    scaling_high_dims=(8, 16),
+    scaling_errors=(0.3, 0.2),
+    repeats=1,
+    release_sizes=(1, 8),
+    release_rows=500,
+    complexity_rows=(128, 512, 2048),
+)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole run, as small as can be."""
+    out = tmp_path_factory.mktemp("results")
+    run.run(TINY, out, data=run.data_sets(TINY, None))
+    return out
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("name", list(run.EXPERIMENTS))
+def test_every_experiment_leaves_its_files(finished: Path, name: str) -> None:
+    for suffix in ("csv", "png", "svg"):
+        assert (finished / f"{name}.{suffix}").stat().st_size > 100
+    for suffix in ("png", "svg"):
+        assert (finished / f"{name}.{suffix}").stat().st_size < 300_000
+    assert f"({name}.png)" in (finished / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("budget", "data mechanism parameter epsilon trial error seconds cells"),
+        ("privacy", "data mechanism parameter epsilon trial error seconds cells"),
+        ("runtime", "data mechanism epsilon parameter seconds error least largest"),
+        ("scatter", "data mechanism epsilon query truth estimate"),
+        ("heatmaps", "data mechanism epsilon x y value"),
+        ("bandwidths", "data rows dim bandwidth mean deviation paper_mean paper_deviation"),
+        ("feasibility", "data dim mechanism runs obstacle"),
+        ("scaling", "axis mechanism value parameter curator_seconds cells query_seconds"),
+        ("release_queries", "mechanism queries trial error largest"),
+        ("sample_complexity", "mechanism rows alpha parameter"),
+    ],
+)
+def test_numbers_have_a_header_and_rows(finished: Path, name: str, columns: str) -> None:
+    rows = _rows(finished / f"{name}.csv")
+    assert list(rows[0]) == columns.split()
+    assert len(rows) > 3
+
+
+def test_every_mechanism_is_compared(finished: Path) -> None:
+    rows = _rows(finished / "privacy.csv")
+    assert {row["mechanism"] for row in rows if row["data"] == "mixture"} == {
+        protocol.RFF,
+        protocol.FGT,
+        protocol.BERNSTEIN,
+        protocol.TIGHT,
+        protocol.SAMPLED,
+        protocol.OURS,
+    }
+    assert {row["data"] for row in rows} == set(data.QUICK_NAMES)
+    assert not [r for r in rows if r["data"] == "clusters-50" and r["mechanism"] == protocol.FGT]
+
+
+def test_the_report_tells_every_claim(finished: Path) -> None:
+    report = (finished / "report.md").read_text(encoding="utf-8")
+    for checks in claims.CHECKS.values():
+        for name, check in checks:
+            verdict = check([])
+            assert verdict.name == name
+            assert verdict.passed is None
+            assert verdict.claim in report
+
+
+def test_a_second_run_measures_nothing(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def never(*_: Any, **__: Any) -> Any:
+        raise AssertionError("measured again")
+
+    for name in ("tabulate", "publish", "_of_sample"):
+        monkeypatch.setattr(protocol, name, never)
+    before = (finished / "privacy.csv").read_bytes()
+    told: list[str] = []
+    run.run(TINY, finished, data=run.data_sets(TINY, None), tell=told.append)
+    assert told[-1].startswith("0 pieces measured")
+    assert (finished / "privacy.csv").read_bytes() == before
+
+
+def test_a_run_that_was_ended_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces finished before the end are not measured again, and the rest is."""
+    original, calls = protocol.tabulate, []
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(arguments[1])
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    given: dict[str, Any] = {"only": ["budget"], "data": run.data_sets(TINY, None)[:1]}
+    monkeypatch.setattr(protocol, "tabulate", counted)
+    with pytest.raises(KeyboardInterrupt):
+        run.run(TINY, tmp_path, **given)
+    kept = len(list((tmp_path / "cache").glob("*.json")))
+    assert kept > 0
+    assert not (tmp_path / "report.md").exists()
+    told: list[str] = []
+    run.run(TINY, tmp_path, **given, tell=told.append)
+    assert told[-1].endswith(f"{kept} were there")
+    assert not told[-1].startswith("0 pieces")
+
+
+def test_a_damaged_piece_is_measured_again(tmp_path: Path) -> None:
+    cache, key = Cache(tmp_path), {"a": 1}
+    assert cache.rows(key, lambda: [{"x": math.inf}]) == [{"x": math.inf}]
+    assert cache.rows(key, list) == [{"x": math.inf}]
+    next(tmp_path.glob("*.json")).write_text("{", encoding="utf-8")
+    assert cache.rows(key, lambda: [{"x": 2}]) == [{"x": 2}]
+    assert (cache.computed, cache.reused) == (2, 1)
+
+
+def test_only_some(tmp_path: Path) -> None:
+    found = run.run(TINY, tmp_path, only=["bandwidths"], data=run.data_sets(TINY, None))
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == [
+        "bandwidths.csv",
+        "bandwidths.png",
+        "bandwidths.svg",
+        "report.md",
+    ]
+    assert found == []  # the paper has no figures for generated data
+
+
+def test_a_data_set_of_your_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("experiments.__main__.QUICK", TINY)
+    points = np.random.default_rng(0).normal(size=(600, 2))
+    np.savetxt(tmp_path / "trips.csv", points, delimiter=",", header="lon,lat", comments="")
+    out = tmp_path / "out"
+    command = ["--quick", "--points", str(tmp_path / "trips.csv"), "--bandwidth", "1"]
+    main([*command, "--bounds=-4:4,-4:4", "--out", str(out)])
+    assert {path.stem for path in out.glob("*.png")} == set(run.ON_DATA)
+    assert {row["data"] for row in _rows(out / "privacy.csv")} == {"trips"}
+    assert "report.md" in capsys.readouterr().out
+    assert as_bounds("0:1,2:3") == [(0.0, 1.0), (2.0, 3.0)]
+
+
+def test_missing_data_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(data.MissingDataError, match=r"--data FOLDER or set DPKDE_DATA"):
+        data.load("taxi", None, 10)
+    with pytest.raises(data.MissingDataError, match=r"neither glove.npz .* nor glove.6B.100d.txt"):
+        data.load("glove", tmp_path, 10)
+    full = replace(TINY, name="full")
+    run.run(full, tmp_path / "out", only=["bandwidths"], data=run.data_sets(full, tmp_path))
+    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "## Not measured" in report
+    assert "Stanford NLP group" in report
+
+
+def test_original_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "diabetic_data.csv").write_text(
+        "id,age,time_in_hospital\n" + "1,[70-80),3\n2,[0-10),14\n" * 8, encoding="utf-8"
+    )
+    (tmp_path / "train.csv").write_text(
+        "key,pickup_longitude,pickup_latitude\n" + "a,-73.9,40.7\nb,0,0\nc,,\nd,-74.0,40.6\n" * 8,
+        encoding="utf-8",
+    )
+    (tmp_path / "covtype.data").write_text(
+        "\n".join(",".join(str((i * j) % 99) for j in range(55)) for i in range(20)),
+        encoding="utf-8",
+    )
+    (tmp_path / "glove.6B.100d.txt").write_text(
+        "".join("of the " + " ".join(["0.5"] * 100) + "\n" for _ in range(9)), encoding="utf-8"
+    )
+    rows = data.read_diabetes(tmp_path / "diabetic_data.csv")
+    assert rows[:2].tolist() == [[7.5, 3.0], [0.5, 14.0]]
+    assert data.read_taxi(tmp_path / "train.csv")[:2].tolist() == [[-73.9, 40.7], [-74.0, 40.6]]
+    assert data.read_glove(tmp_path / "glove.6B.100d.txt").shape == (9, 100)
+    for name, dim in (("diabetes", 2), ("taxi", 2), ("covertype", 55), ("glove", 100)):
+        task = data.load(name, tmp_path, 3)
+        assert task.dim == dim
+        assert len(task.queries) == 3
+
+
+def test_exact_kde_is_exact() -> None:
+    import dpkde
+
+    points = np.random.default_rng(0).normal(size=(300, 4)) + 50
+    exact = dpkde.nonprivate.kde(points, points[:5], dpkde.Gaussian(1.5))
+    assert np.allclose(data.exact_kde(points, points[:5], 1.5), exact, rtol=1e-10)
+
+
+def _curve(
+    mechanism: str,
+    epsilon: float,
+    errors: list[float],
+    name: str = "taxi",
+    start: int = 1,
+) -> list[Row]:
+    return [
+        {
+            "data": name,
+            "mechanism": mechanism,
+            "parameter": float(start << place),
+            "epsilon": epsilon,
+            "trial": trial,
+            "error": error * (1 + 0.01 * trial),
+            "seconds": 1.0,
+            "cells": 1,
+        }
+        for place, error in enumerate(errors)
+        for trial in range(3)
+    ]
+
+
+def _valley(at: int) -> list[float]:
+    """Errors over seven doublings, least at one of them."""
+    return [2.0 ** abs(place - at) for place in range(7)]
+
+
+Check = Callable[[list[Row]], claims.Verdict]
+
+
+@pytest.mark.parametrize(
+    ("check", "holds", "fails"),
+    [
+        (
+            claims.divergence,
+            _curve(protocol.RFF, 0.1, _valley(2)) + _curve(protocol.RFF, math.inf, [4, 2, 1]),
+            _curve(protocol.RFF, 0.1, [4, 3, 2]) + _curve(protocol.RFF, math.inf, [4, 2, 1]),
+        ),
+        (
+            claims.features_grow,
+            _curve(protocol.RFF, 0.1, _valley(1)) + _curve(protocol.RFF, 0.8, _valley(4)),
+            _curve(protocol.RFF, 0.1, _valley(2)) + _curve(protocol.RFF, 0.8, _valley(2)),
+        ),
+        (
+            claims.order_grows,
+            _curve(protocol.FGT, 0.001, _valley(2)) + _curve(protocol.FGT, 1.0, _valley(4)),
+            _curve(protocol.FGT, 0.1, _valley(2)) + _curve(protocol.FGT, 0.4, _valley(4)),
+        ),
+        (
+            claims.order_needed_grows,
+            _curve(protocol.FGT, 0.001, _valley(2)) + _curve(protocol.FGT, 1.0, _valley(4)),
+            _curve(protocol.FGT, 0.1, _valley(2)) + _curve(protocol.FGT, 0.4, _valley(4)),
+        ),
+        (
+            claims.fast_gauss_wins,
+            _curve(protocol.RFF, 0.1, [2]) + _curve(protocol.FGT, 0.1, [1]),
+            _curve(protocol.RFF, 0.1, [1]) + _curve(protocol.FGT, 0.1, [2]),
+        ),
+        (
+            claims.both_beat_bernstein,
+            _curve(protocol.RFF, 0.1, [2]) + _curve(protocol.BERNSTEIN, 0.1, [3]),
+            _curve(protocol.RFF, 0.1, [4]) + _curve(protocol.BERNSTEIN, 0.1, [3]),
+        ),
+        (
+            claims.sample_is_beaten,
+            _curve(protocol.RFF, 0.1, [2]) + _curve(protocol.SAMPLED, 0.1, [3]),
+            _curve(protocol.RFF, 0.1, [4]) + _curve(protocol.SAMPLED, 0.1, [3]),
+        ),
+        (
+            claims.ours_wins,
+            _curve(protocol.FGT, 0.1, [2]) + _curve(protocol.OURS, 0.1, [1]),
+            _curve(protocol.FGT, 0.1, [2]) + _curve(protocol.OURS, 0.1, [3]),
+        ),
+        (
+            claims.ours_wins_elsewhere,
+            _curve(protocol.RFF, 0.1, [2], "a") + _curve(protocol.OURS, 0.1, [1], "a"),
+            _curve(protocol.RFF, 0.1, [2], "a") + _curve(protocol.OURS, 0.1, [3], "a"),
+        ),
+        (
+            claims.only_fourier_runs,
+            [
+                {"data": "a", "dim": 55, "mechanism": m, "runs": m == protocol.RFF}
+                for m in (protocol.RFF, protocol.FGT)
+            ],
+            [
+                {"data": "a", "dim": 55, "mechanism": m, "runs": True}
+                for m in (protocol.RFF, protocol.FGT)
+            ],
+        ),
+        (
+            claims.tables_scale,
+            [
+                {"axis": "n", "mechanism": protocol.RFF, "value": n, "cells": 4}
+                | {"curator_seconds": n / 1e6, "query_seconds": 1e-6}
+                for n in (100, 200, 400)
+            ],
+            [
+                {"axis": "n", "mechanism": protocol.RFF, "value": n, "cells": 4}
+                | {"curator_seconds": n**2 / 1e6, "query_seconds": 1e-6}
+                for n in (100, 200, 400)
+            ],
+        ),
+        (
+            claims.queries_cost,
+            [{"mechanism": "Laplace", "queries": q, "error": 0.1 * q} for q in (1, 4, 16)],
+            [{"mechanism": "Laplace", "queries": q, "error": 0.1} for q in (1, 4, 16)],
+        ),
+        (
+            claims.records_needed,
+            [{"mechanism": protocol.RFF, "rows": n, "alpha": n**-0.5} for n in (100, 400, 900)],
+            [{"mechanism": protocol.RFF, "rows": n, "alpha": 1 / n} for n in (100, 400, 900)],
+        ),
+        (
+            claims.bandwidths_agree,
+            [{"data": "a", "mean": 0.02, "deviation": 1, "paper_mean": 0.02, "paper_deviation": 1}],
+            [{"data": "a", "mean": 0.2, "deviation": 1, "paper_mean": 0.02, "paper_deviation": 1}],
+        ),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_claims_can_hold_and_fail(check: Check, holds: list[Row], fails: list[Row]) -> None:
+    assert check(holds).passed is True, check(holds).sentence
+    assert check(fails).passed is False, check(fails).sentence
+
+
+def test_the_optimum_lies_between_parameters() -> None:
+    parameters = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    errors = np.exp((np.log(parameters) - math.log(5.0)) ** 2)
+    assert summary.optimum(parameters, errors) == pytest.approx(5.0)
+    assert summary.optimum(parameters, parameters) == 1.0
+    assert summary.enough(parameters, np.array([9.0, 1.05, 1.01, 1.0, 1.02])) == 2.0
+
+
+def test_fitted_slopes_hold_the_truth() -> None:
+    generator = np.random.default_rng(0)
+    x = np.linspace(0, 1, 200)
+    fit = summary.fitted(x.tolist(), (3 * x + generator.normal(size=200) * 0.1).tolist())
+    assert fit.low < 3 < fit.high
+    assert math.isnan(summary.fitted([1.0], [1.0]).slope)
+
+
+def test_the_smallest_n_is_read_between_measured_ones() -> None:
+    rows: list[Row] = [
+        {"mechanism": "a", "rows": n, "alpha": 1 / math.sqrt(n)} for n in (16, 64, 256)
+    ]
+    assert sample_complexity.smallest_rows(rows, "a", 0.1) == pytest.approx(100)
+    assert math.isnan(sample_complexity.smallest_rows(rows, "a", 0.01))
