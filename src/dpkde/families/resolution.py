@@ -126,7 +126,7 @@ def with_arch(family: Spline, frame: Frame) -> Spline | None:
     assert isinstance(kernel, ProductKernel)
     if not grid.narrow or grid.arch or grid.cells // grid.group * (grid.group + 1) > MOST_CHOSEN:
         return None
-    bow, _ = _bow(kernel, grid)
+    bow = _bow(kernel, grid)[0]
     leans = [narrow.study(kernel, half).lean for _, half, _ in grid.tilts]
     *slopes, arch = narrow.shares([*leans, bow ** (2 / 3)])
     placed = [0] * frame.dim
@@ -135,14 +135,15 @@ def with_arch(family: Spline, frame: Frame) -> Spline | None:
     return replace(family, slopes=tuple(placed), arch=arch)
 
 
-def _bow(kernel: ProductKernel, grid: Grid) -> tuple[float, float]:
-    """Return Σ_k c₂/c₀ over the narrow axes, and what of it is beyond axes that bend on their own.
+def _bow(kernel: ProductKernel, grid: Grid) -> tuple[float, float, float]:
+    """Return Σ r over narrow axes, r = c₂/c₀; what is beyond axes that bend alone; Σ_{j≠k} r_j r_k.
 
     Those add up as squares, and `LINE_AVERAGING` counts them: twice that is theirs.
     """
-    lines = [narrow.study(kernel, half) for _, half in grid.narrow]
+    lines = (narrow.study(kernel, half) for _, half in grid.narrow)
     bows = [line.curve / line.flat for line in lines]
-    return sum(bows), max(0.0, sum(bows) - 2 * math.hypot(*bows))
+    own = math.hypot(*bows)
+    return sum(bows), max(0.0, sum(bows) - 2 * own), max(0.0, sum(bows) ** 2 - own**2)
 
 
 def _gaps(kernel: ProductKernel, grid: Grid, tilted: set[int]) -> list[float]:
@@ -184,14 +185,16 @@ def quality(family: Spline, frame: Frame) -> tuple[float, float]:
     for _, half, share in grid.tilts:
         line = narrow.study(kernel, half)
         group += (line.slope / line.flat * (1 << narrow.SHARE_BITS) / share) ** 2
-    bow, joint = _bow(kernel, grid)
+    bow, joint, crossed = _bow(kernel, grid)
     if grid.arch:
         group += (bow * (1 << narrow.SHARE_BITS) / grid.arch) ** 2
-    # P₂ is −½ at the middle of an axis: what is left of half the bow, or of its square.
-    left = joint / 2 if not grid.arch else joint**2 / 8
+    # P₂ is −½ at the middle of an axis: of half the bow an arch leaves the products of two axes.
+    left = crossed / 8 if grid.arch else joint / 2
     gaps += _gaps(kernel, grid, tilted)
     # In a cluster records meet the query on all axes, and gaps add up: beyond what each counts.
-    error += (ALIGNED * max(left, sum(gaps) - 2 * math.hypot(*gaps))) ** 2
+    # Where much is left, a sum of curvatures does not stand for their product, whatever the data.
+    left = max(left, sum(gaps) - 2 * math.hypot(*gaps))
+    error += (min(max(ALIGNED, 4 * left), 1.0) * left) ** 2
     return gain * math.sqrt(group), min(1.0, math.sqrt(error))
 
 
@@ -315,10 +318,7 @@ def settings(family: Spline, frame: Frame) -> tuple[Spline, ...]:
 
 
 def _none_fits() -> ParameterError:
-    return ParameterError(
-        "no spline table of up to 2^22 cells fits these degrees or spacings: leave them open, "
-        "or use family='fourier'"
-    )
+    return ParameterError("no table of up to 2^22 cells fits these degrees or spacings: open them")
 
 
 def _with_options(family: Spline, frame: Frame, picked: list[Option]) -> Spline:
