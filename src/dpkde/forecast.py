@@ -140,10 +140,10 @@ def count_amount(family: Chooser, frame: Frame, guarantee: Guarantee, view: Outl
     noise = family.choose(frame, view).predict(frame, view).noise * view.rows
     if guarantee.rho is not None:
         ratio = density / max(noise * (2 * float(guarantee.rho)) ** 0.5, 1.0)
-        return Amount(rho=guarantee.rho * _share(ratio))
+        return Amount(rho=guarantee.rho * share(ratio))
     assert guarantee.epsilon is not None
     gain = max(noise * float(guarantee.epsilon) / 2**0.5, 1.0)
-    return Amount(epsilon=guarantee.epsilon * _share((density / gain) ** (2 / 3)))
+    return Amount(epsilon=guarantee.epsilon * share((density / gain) ** (2 / 3)))
 
 
 def after_count(
@@ -158,10 +158,10 @@ def after_count(
     return replace(view, options=options(rehearsal, sampler), count_law=spend.law)
 
 
-def _share(ratio: float) -> Fraction:
+def share(ratio: float) -> Fraction:
     """Return ratio/(1 + ratio) on a grid, between 1/4096 and a half."""
-    share = round(_SHARE_GRID * ratio / (1 + ratio))
-    return Fraction(min(max(share, 1), _SHARE_GRID // 2), _SHARE_GRID)
+    steps = round(_SHARE_GRID * ratio / (1 + ratio))
+    return Fraction(min(max(steps, 1), _SHARE_GRID // 2), _SHARE_GRID)
 
 
 def count_law(amount: Amount) -> type[Law]:

@@ -21,10 +21,8 @@ from dpkde.prior.lattice import LATTICE_BITS, one_sum
 from dpkde.prior.pmw import PMW, multiply_weights, usual_rounds
 from dpkde.prior.universe import Universe
 from dpkde.prior.weights import Weights
-from dpkde.privacy.audit import audit
 from dpkde.privacy.budget import Adjacency, Amount, Budget, Guarantee, Selection, Spend
-from dpkde.privacy.laws import DiscreteLaplace, Law
-from dpkde.privacy.noise import draw
+from dpkde.privacy.laws import Law
 
 UNIT = 1 << LATTICE_BITS
 KERNEL = dpkde.Gaussian(0.5)
@@ -392,116 +390,6 @@ def test_a_session_keeps_its_secrets() -> None:
     held = session(mixture(123))
     assert "secret" in repr(held)
     assert "123" not in repr(held)
-
-
-# Audits, at confidence 1 − 10⁻⁹ and ε = 1
-
-
-class Prepared(Private):
-    """Points whose sums at a few places are computed once, for many trials."""
-
-    def kernel_sums(self, places: Any, bits: int = LATTICE_BITS) -> Sums:
-        key = places.tobytes()
-        if key not in self.memory:
-            self.memory[key] = super().kernel_sums(places, bits)
-        return self.memory[key]
-
-    @property
-    def memory(self) -> dict[bytes, Sums]:
-        return self.__dict__.setdefault("_memory", {})  # type: ignore[no-any-return]
-
-
-def prepared(data: list[float]) -> Prepared:
-    held = opened(data)
-    return Prepared(held.source, held.frame)
-
-
-def outputs_of(made: Any) -> list[float]:
-    return [float(made.count), *made.weights.tolist()]
-
-
-def rounds_of(data: list[float], trials: int, **guarantee: Any) -> NDArray[Any]:
-    private, promised = prepared(data), Guarantee.declare(**guarantee)
-    mechanism = PMW(rounds=2, points_per_axis=2)
-    return np.array(
-        [outputs_of(mechanism.synthesise(private, None, Budget(promised))) for _ in range(trials)]
-    )
-
-
-def answers_of(data: list[float], trials: int, **guarantee: Any) -> NDArray[Any]:
-    private, promised = prepared(data), Guarantee.declare(**guarantee)
-    universe = Universe.over(private.frame, points_per_axis=2)
-    found = []
-    for _ in range(trials):
-        held = InteractivePMW(
-            private, universe, Budget(promised), updates=1, tolerance=0.5, expected_queries=3
-        )
-        answers = [-1.0] * 3
-        try:
-            for i, place in enumerate(([1.0], [1.0], [1.0])):
-                answers[i] = float(held.ask([place])[0])
-        except dpkde.BudgetError:
-            pass
-        found.append([float(held.count), *answers])
-    return np.array(found)
-
-
-NEIGHBOURS = [
-    ([1.0], [3.0], {"adjacency": "replace"}),
-    ([1.0, 1.0], [1.0, 1.0, 1.0], {}),
-]
-
-
-@pytest.mark.audit
-@pytest.mark.parametrize(("left", "right", "kind"), NEIGHBOURS, ids=["replace", "add-remove"])
-@pytest.mark.parametrize("delta", [0.0, 1e-3], ids=["pure", "delta"])
-def test_audit_of_rounds(left: Any, right: Any, kind: Any, delta: float) -> None:
-    def mechanism(data: list[float], trials: int) -> NDArray[Any]:
-        return rounds_of(data, trials, epsilon=1, delta=delta, **kind)
-
-    assert not audit(mechanism, left, right, trials=2_500, delta=delta).refutes(1)
-
-
-@pytest.mark.audit
-def test_audit_refutes_measurements_with_too_little_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise sixteen times too small: replacing the only record shows."""
-
-    def short(law: Law, size: int) -> NDArray[np.int64]:
-        return draw(DiscreteLaplace(law.scale / 16), size)
-
-    monkeypatch.setattr(pmw, "draw", short)
-
-    def mechanism(data: list[float], trials: int) -> NDArray[Any]:
-        return rounds_of(data, trials, epsilon=1, adjacency="replace")
-
-    assert audit(mechanism, [1.0], [3.0], trials=2_500).refutes(1)
-
-
-@pytest.mark.audit
-@pytest.mark.parametrize(("left", "right", "kind"), NEIGHBOURS, ids=["replace", "add-remove"])
-def test_audit_of_a_session(left: Any, right: Any, kind: Any) -> None:
-    def mechanism(data: list[float], trials: int) -> NDArray[Any]:
-        return answers_of(data, trials, epsilon=1, **kind)
-
-    assert not audit(mechanism, left, right, trials=2_500).refutes(1)
-
-
-@pytest.mark.audit
-def test_audit_refutes_a_threshold_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Quiet:
-        def __init__(self, law: object) -> None:
-            pass
-
-        def passed(self, value: int, threshold: int) -> bool:
-            return value >= threshold
-
-    monkeypatch.setattr(interactive, "Threshold", Quiet)
-
-    def mechanism(data: list[float], trials: int) -> NDArray[Any]:
-        return answers_of(data, trials, epsilon=1, adjacency="replace")
-
-    left, right = [1.0, 1.0, 1.0], [1.0, 1.0, 3.0]  # apart by more, or less, than the tolerance
-    assert audit(mechanism, left, right, trials=4_000).refutes(1)
 
 
 def test_multiply_weights_with_nothing_to_learn() -> None:

@@ -25,23 +25,10 @@ from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Exponential, S
 from dpkde.privacy.noise import exponential as road
 from dpkde.privacy.noise.bits import BitStream
 from dpkde.privacy.statement import PrivacyStatement, statement_from_json, statement_to_json
+from tape import Tape
 
 FALSE_ALARM = 1e-9
 LOSSES = np.array([5, -3, 0, 0, 12, 40, -2, 7], dtype=np.int64)
-
-
-class Tape:
-    """An entropy source that replays random bytes, at most `piece` at a time."""
-
-    def __init__(self, seed: int, piece: int | None = None) -> None:
-        self.data = np.random.default_rng(seed).bytes(1 << 20)
-        self.piece = piece
-        self.at = 0
-
-    def __call__(self, wanted: int) -> bytes:
-        size = wanted if self.piece is None else min(wanted, self.piece)
-        self.at += size
-        return self.data[self.at - size : self.at]
 
 
 def fits(indices: NDArray[np.int64], chances: NDArray[np.float64]) -> bool:

@@ -17,22 +17,9 @@ from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
 from dpkde.privacy.noise import bits, draw, gaussian, laplace, maxnorm
 from dpkde.privacy.noise.bits import BitStream
 from dpkde.privacy.noise.laplace import bernoulli_exp, signed_geometric
+from tape import Tape
 
 SCALES = [Fraction(1, 8), Fraction(1), Fraction(7, 3), Fraction(12345), Fraction(1 << 45)]
-
-
-class Tape:
-    """An entropy source that replays random bytes, at most `piece` at a time."""
-
-    def __init__(self, seed: int, piece: int | None = None) -> None:
-        self.data = np.random.default_rng(seed).bytes(1 << 20)
-        self.piece = piece
-        self.at = 0
-
-    def __call__(self, wanted: int) -> bytes:
-        size = wanted if self.piece is None else min(wanted, self.piece)
-        self.at += size
-        return self.data[self.at - size : self.at]
 
 
 LENGTH = 22

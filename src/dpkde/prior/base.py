@@ -16,7 +16,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -27,7 +26,7 @@ from dpkde.domain import BoundsLike, as_domain, universe_of
 from dpkde.errors import BudgetError, ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, about
 from dpkde.families.custom import Floats, Limits
-from dpkde.forecast import count_law
+from dpkde.forecast import count_law, share
 from dpkde.frame import Frame
 from dpkde.kernels import Kernel, Points
 from dpkde.planner import Plan, make_frame
@@ -46,7 +45,6 @@ MOST_VALUES = 1 << 37
 LATTICE = (8, 22)
 """Fewest and most bits after the binary point."""
 _VALUE_NANOSECONDS = 15.0
-_SHARES = 4096
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -307,7 +305,7 @@ def pure_shares(
         raise ParameterError(f"{name} has pure noise: give epsilon, not rho")
     if budget.guarantee.adjacency is Adjacency.REPLACE:
         return None, left
-    part = left.epsilon * _share((_density(private) / gain) ** (2 / 3))
+    part = left.epsilon * share((_density(private) / gain) ** (2 / 3))
     return Amount(epsilon=part), Amount(epsilon=left.epsilon - part)
 
 
@@ -324,18 +322,12 @@ def concentrated_shares(
         raise BudgetError("nothing is left to spend")
     if budget.guarantee.adjacency is Adjacency.REPLACE:
         return None, left
-    part = left.rho * _share(_density(private) / gain)
+    part = left.rho * share(_density(private) / gain)
     return Amount(rho=part), Amount(rho=left.rho - part)
 
 
 def _density(private: Private) -> float:
     return TYPICAL_DENSITY if private.typical_density is None else private.typical_density
-
-
-def _share(ratio: float) -> Fraction:
-    """Return ratio/(1 + ratio) on a grid, between 1/4096 and a half."""
-    share = round(_SHARES * ratio / (1 + ratio))
-    return Fraction(min(max(share, 1), _SHARES // 2), _SHARES)
 
 
 def deviation_of(budget: Budget, purpose: str) -> float:

@@ -104,7 +104,7 @@ class IndependentSession:
         # At least one place is asked, so that no queries at all still tell the count.
         places = queries if number else np.zeros((1, self.private.frame.dim))
         values, law = KernelValues(self.private.frame, places), self.mechanism.law
-        amount = _part(self.whole, Fraction(len(places), self.most_queries))
+        amount = self.whole.part(Fraction(len(places), self.most_queries))
         bits = self.private.lattice(amount, law, self.budget, values)
         totals = self.private.sums(values, bits)
         self.asked += number
@@ -127,11 +127,3 @@ def check_left(asked: int, number: int, most_queries: int) -> None:
             f"the budget is for {most_queries} queries: {asked} are answered, and {number} more "
             "are too many"
         )
-
-
-def _part(whole: Amount, share: Fraction) -> Amount:
-    """Return a share of an amount."""
-    if whole.epsilon is not None:
-        return Amount(epsilon=whole.epsilon * share)
-    assert whole.rho is not None
-    return Amount(rho=whole.rho * share)

@@ -29,7 +29,6 @@ from dpkde.prior.pmw import (
     better_amount,
     measure,
     released_count,
-    share,
 )
 from dpkde.prior.synthetic import SyntheticRelease
 from dpkde.prior.universe import Universe
@@ -88,9 +87,9 @@ class InteractivePMW:
         self._transcript: list[tuple[tuple[float, ...], float]] = []
         each = CHECK_SHARE / updates
         amount = better_amount(budget, each, SparseVector)
-        rest = share(after_count(amount, budget), Fraction(1, updates))
-        self._check, self._measure = share(rest, CHECK_SHARE), share(rest, 1 - CHECK_SHARE)
-        self.count = released_count(private.totals(), share(amount, COUNT_SHARE), budget)
+        rest = after_count(amount, budget).part(Fraction(1, updates))
+        self._check, self._measure = rest.part(CHECK_SHARE), rest.part(1 - CHECK_SHARE)
+        self.count = released_count(private.totals(), amount.part(COUNT_SHARE), budget)
         self.tolerance = self._usual(expected_queries) if tolerance is None else float(tolerance)
 
     def _usual(self, expected_queries: int) -> float:

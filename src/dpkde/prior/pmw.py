@@ -238,7 +238,7 @@ class PMW(QueryMechanism):
         part = Fraction(1, 2 * (self.rounds or TYPICAL_ROUNDS))
         whole_amount = better_amount(budget, part, Exponential)
         rest = after_count(whole_amount, budget)
-        count = released_count(held, share(whole_amount, COUNT_SHARE), budget)
+        count = released_count(held, whole_amount.part(COUNT_SHARE), budget)
         rounds = usual_rounds(rest, count) if self.rounds is None else self.rounds
         kernel = frame.kernel.evaluate(universe.points, places)
         weights = multiply_weights(held.sums, count, kernel, rounds, rest, budget)
@@ -288,7 +288,7 @@ def multiply_weights(
     """
     unit = 1 << LATTICE_BITS
     exact_sums = within_capacity(sums)
-    part = share(amount, Fraction(1, 2 * rounds))
+    part = amount.part(Fraction(1, 2 * rounds))
     weights = Weights(len(kernel))
     for _ in range(rounds):
         # Public up to here; the sums enter through the choice and the measurement alone.
@@ -319,22 +319,14 @@ def released_count(held: Sums, amount: Amount, budget: Budget) -> int:
 def after_count(amount: Amount, budget: Budget) -> Amount:
     """Return what is left of an amount once the count is paid for; all where it is public."""
     public = budget.guarantee.adjacency is Adjacency.REPLACE
-    return amount if public else share(amount, 1 - COUNT_SHARE)
-
-
-def share(amount: Amount, part: Fraction) -> Amount:
-    """Return a part of an amount, exactly."""
-    if amount.epsilon is not None:
-        return Amount(epsilon=amount.epsilon * part)
-    assert amount.rho is not None
-    return Amount(rho=amount.rho * part)
+    return amount if public else amount.part(1 - COUNT_SHARE)
 
 
 def better_amount(budget: Budget, part: Fraction, law: type[ChoiceLaw]) -> Amount:
     """Return all that is left, as pure ε or as ρ: whichever has the smaller scale for a part."""
     pure, concentrated = budget.left_pure(), budget.left_concentrated()
     left = [amount for amount in (pure, concentrated) if amount is not None]
-    return min(left, key=lambda amount: price_choice(share(amount, part), law, 1 << 16).scale)
+    return min(left, key=lambda amount: price_choice(amount.part(part), law, 1 << 16).scale)
 
 
 def usual_rounds(amount: Amount, count: int) -> int:

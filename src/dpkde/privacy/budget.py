@@ -102,6 +102,13 @@ class Amount:
         """What this amount costs in zero-concentrated terms."""
         return self.rho if self.rho is not None else self.epsilon**2 / 2  # type: ignore[operator]
 
+    def part(self, share: Fraction) -> Amount:
+        """Return a share of it, exactly."""
+        if self.epsilon is not None:
+            return Amount(epsilon=self.epsilon * share)
+        assert self.rho is not None
+        return Amount(rho=self.rho * share)
+
     def __str__(self) -> str:
         if self.epsilon is not None:
             return f"ε = {plain(self.epsilon)}"
