@@ -74,6 +74,8 @@ def tasks(folder: Path | None) -> Iterator[Task]:
             yield Task(f"covertype-{len(columns)}", cover[:, columns].copy(), 500.0, some, LOW)
     for dim in (2, 3):
         yield Task(f"mixture-{dim}", mixture(100_000, dim), 0.5, [(-4.0, 4.0)] * dim, LOW)
+    for seed in range(3):
+        yield Task(f"towns-{seed}", towns(100_000, seed), 1.0, [(0.0, 30.0), (0.0, 25.0)], LOW)
 
 
 def _load(folder: Path, name: str) -> Array:
@@ -87,6 +89,18 @@ def mixture(count: int, dim: int) -> Array:
     centres, widths = generator.normal(size=(8, dim)) * 1.5, generator.uniform(0.1, 0.8, 8)
     label = generator.integers(0, 8, count)
     return centres[label] + generator.normal(size=(count, dim)) * widths[label, np.newaxis]
+
+
+def towns(count: int, seed: int) -> Array:
+    """Four hundred towns, of sizes by Zipf's law, each hardly more than a point to the bandwidth.
+
+    The hardest data for splines: between nodes nothing averages out.
+    """
+    generator = np.random.default_rng(seed)
+    centres = generator.uniform((0, 0), (30, 25), (400, 2))
+    sizes = 1 / np.arange(1.0, 401)
+    label = generator.choice(400, count, p=sizes / sizes.sum())
+    return centres[label] + generator.normal(size=(count, 2)) * 0.06
 
 
 def main() -> None:

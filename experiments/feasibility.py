@@ -7,7 +7,7 @@ from typing import Any
 from experiments.cache import Row
 from experiments.data import Task, generated
 from experiments.drawing import legend, panels
-from experiments.protocol import MECHANISMS, OURS, TIGHT, Lab
+from experiments.protocol import MECHANISMS, OURS, PLAIN, TIGHT, Lab
 from experiments.summary import column
 
 NAME = "feasibility"
@@ -22,7 +22,7 @@ def measure(task: Task, lab: Lab) -> list[Row]:
     """Return, for every mechanism, whether a table can be made, and why not."""
     rows = []
     for mechanism in MECHANISMS:
-        if mechanism.name == TIGHT:
+        if mechanism.name in (TIGHT, PLAIN):
             continue
         why = mechanism.obstacle(task, min(mechanism.grid(task, lab.settings)))
         rows.append(_row(task, mechanism.name, why))

@@ -10,7 +10,7 @@ import numpy as np
 from experiments.cache import Row
 from experiments.data import Task
 from experiments.drawing import banded, hide, legend, logarithmic, look, panels, rows_of
-from experiments.protocol import Lab, sweep
+from experiments.protocol import Lab, compared
 from experiments.summary import column, curves
 
 NAME = "privacy"
@@ -25,7 +25,7 @@ TEXT = (
 
 def measure(task: Task, lab: Lab) -> list[Row]:
     """Return errors of all mechanisms in every trial, at the best parameter for each ε."""
-    return best_rows(sweep(task, lab))
+    return best_rows(compared(task, lab))
 
 
 def best_rows(rows: list[Row]) -> list[Row]:

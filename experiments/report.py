@@ -9,7 +9,7 @@ from typing import Any
 from experiments import bandwidths, release_queries, sample_complexity, scaling
 from experiments.cache import Row
 from experiments.claims import Verdict
-from experiments.protocol import PAPERS, RFF
+from experiments.protocol import RFF, SWEPT
 from experiments.settings import Settings
 from experiments.summary import column, curves, moving_optimum
 
@@ -98,7 +98,7 @@ def _bandwidth_table(rows: list[Row]) -> str:
 def _budget_table(rows: list[Row]) -> str:
     found, lines = curves(rows), []
     for name in column(rows, "data"):
-        for mechanism in PAPERS:
+        for mechanism in SWEPT:
             of_one = {e: c for (d, m, e), c in found.items() if (d, m) == (name, mechanism)}
             if not of_one:
                 continue

@@ -9,7 +9,7 @@ import numpy as np
 from experiments.cache import Row
 from experiments.data import Task
 from experiments.drawing import legend, logarithmic, look, panels, told
-from experiments.protocol import OURS, SAMPLED, Lab, sweep
+from experiments.protocol import OURS, SAMPLED, Lab, compared
 from experiments.summary import column, curves
 
 NAME = "runtime"
@@ -24,7 +24,7 @@ TEXT = (
 def measure(task: Task, lab: Lab) -> list[Row]:
     """Return mean errors and median times at the budgets of the curves over time."""
     wanted = set(lab.settings.time_epsilons)
-    found = curves(row for row in sweep(task, lab) if row["epsilon"] in wanted)
+    found = curves(row for row in compared(task, lab) if row["epsilon"] in wanted)
     return [
         {
             "data": name,

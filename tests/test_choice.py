@@ -146,8 +146,7 @@ def test_delta_never_raises_the_error(bounds: Any, adjacency: str) -> None:
             assert _error(approximate) <= 1.001 * _error(pure)
             assert approximate.prediction is not None
             laws.add(approximate.prediction.law)
-    expected = {1: "discrete-laplace", 2: "discrete-laplace", 30: "discrete-gaussian"}
-    assert expected.get(len(bounds), "discrete-laplace") in laws
+    assert ("discrete-laplace" if len(bounds) <= 2 else "discrete-gaussian") in laws
 
 
 def test_the_predicted_law_is_the_one_used() -> None:
@@ -217,6 +216,35 @@ def test_predictions_come_true(family: str, dim: int, epsilon: str) -> None:
     ratio = release.plan.prediction.error / float(np.mean(errors))
     agreement = 2.5 if family == "fastgauss" else 1.5
     assert 1 / agreement < ratio < agreement
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_towns_that_are_points_to_the_bandwidth_are_foreseen(seed: int) -> None:
+    """Between nodes little averages out over them.
+
+    When as much was planned for as averages out over smooth data, errors were three to four times
+    what had been told; now up to 1.45 times, and the mean of eight releases varies by 5%.
+    """
+    generator = np.random.default_rng(seed)
+    centres, sizes = generator.uniform((0, 0), (30, 25), (400, 2)), 1 / np.arange(1.0, 401)
+    label = generator.choice(400, 100_000, p=sizes / sizes.sum())
+    points = centres[label] + generator.normal(size=(100_000, 2)) * 0.06
+    queries, kernel = points[:200], dpkde.Gaussian(1.0)
+    truth = dpkde.nonprivate.kde(points, queries, kernel)
+    errors = []
+    for _ in range(8):
+        release = dpkde.publish(
+            points,
+            kernel=kernel,
+            bounds=[(0, 30), (0, 25)],
+            epsilon="0.05",
+            adjacency="replace",
+            typical_density=float(truth.mean()),
+        )
+        errors.append(np.abs(release.kde(queries, clip=False) - truth).mean())
+    assert release.plan.prediction is not None
+    assert 1 / 2 < release.plan.prediction.error / float(np.mean(errors)) < 1.5
 
 
 @pytest.mark.parametrize(

@@ -275,6 +275,11 @@ Check = Callable[[list[Row]], claims.Verdict]
         ),
         (
             claims.order_grows,
+            _curve(protocol.PLAIN, 0.001, _valley(2)) + _curve(protocol.PLAIN, 1.0, _valley(4)),
+            _curve(protocol.PLAIN, 0.1, _valley(2)) + _curve(protocol.PLAIN, 0.4, _valley(4)),
+        ),
+        (
+            claims.sharp_order_grows,
             _curve(protocol.FGT, 0.001, _valley(2)) + _curve(protocol.FGT, 1.0, _valley(4)),
             _curve(protocol.FGT, 0.1, _valley(2)) + _curve(protocol.FGT, 0.4, _valley(4)),
         ),

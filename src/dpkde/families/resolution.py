@@ -4,11 +4,11 @@ Noise passes through every axis with its *gain*, and gains multiply. Relative er
 up as squares, Σ_k r_k². Three kinds are told apart:
 
 * *scatter*, the residual of least squares: orthogonal to splines, it averages out over data that
-  are spread out, the more the finer the mesh, and κ·h·r of it remains;
+  are spread out, less over clusters, and κ·r of it remains;
 * *lines*: what data on a lattice see of it, where nothing averages out (`AxisFit`);
 * *bend*: what a ridge adds, which does not average out either. So
 
-    error² = noise² + p̂²·Σ_k (κ²h_k²·scatter_k + lines_k + bend_k),      p̂ the typical density.
+    error² = noise² + p̂²·Σ_k (κ_k²·scatter_k + lines_k + bend_k),      p̂ the typical density.
 
 On a narrow axis what a line leaves averages out less, since data cover an axis unevenly, and what
 a constant leaves does not at all. With many narrow axes their curvatures add up; an arch over all
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from dpkde.errors import ParameterError
 from dpkde.families import narrow
 from dpkde.families.base import Outlook
-from dpkde.families.bsplines import FARTHEST, LARGEST_SQUARES, MAX_DEGREE, Quality, axis_fit
+from dpkde.families.bsplines import FARTHEST, LARGEST_SQUARES, Quality, axis_fit
 from dpkde.families.grid import Grid, count_intervals, half_widths, is_line
 from dpkde.frame import Frame
 from dpkde.kernels import ProductKernel
@@ -42,8 +42,11 @@ from dpkde.privacy.laws import DiscreteGaussian
 if TYPE_CHECKING:
     from dpkde.families.spline import Spline
 
-AVERAGING = 0.2
-"""κ: how much of the scatter remains in a KDE value, at a spacing of one bandwidth."""
+AVERAGING = (0.1, 0.4)
+"""The least and the most of κ, the part of the scatter that remains in a KDE value."""
+CLUSTERED = 10.0
+"""κ = CLUSTERED/w on an axis of w bandwidths. A bandwidth that is small against the domain sees the
+insides of clusters, which are smooth; to a wide one they are points, over which little averages."""
 ALIGNED = 0.3
 """How much of what many axes lack together remains: data may gather at the middle of narrow ones,
 at their ends, or in clusters around the query."""
@@ -172,7 +175,7 @@ def quality(family: Spline, frame: Frame) -> tuple[float, float]:
     for axis in grid.axes:
         found = axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).quality(axis.intervals)
         gain *= found.gain
-        error += squared_error(found, axis.spacing)
+        error += squared_error(found, axis.half)
         gaps.append(found.gap)
     tilted = {column for column, _, _ in grid.tilts}
     group = float((1 << narrow.SHARE_BITS) / grid.shares[0]) ** 2
@@ -198,9 +201,10 @@ def quality(family: Spline, frame: Frame) -> tuple[float, float]:
     return gain * math.sqrt(group), min(1.0, math.sqrt(error))
 
 
-def squared_error(fit: Quality, spacing: float) -> float:
+def squared_error(fit: Quality, half: float) -> float:
     """Return the square of an axis's relative error in a KDE value."""
-    return (AVERAGING * spacing) ** 2 * fit.scatter + fit.lines + fit.bend
+    remains = min(max(CLUSTERED / (2 * half), AVERAGING[0]), AVERAGING[1])
+    return remains**2 * fit.scatter + fit.lines + fit.bend
 
 
 def line_error(loss: float) -> float:
@@ -254,7 +258,7 @@ def axis_options(kernel: ProductKernel, wish: Wish, stride: int) -> tuple[Option
         ridges = (0.0, *_RIDGES) if 2 <= p <= 3 and h >= 0.8 else (0.0,)
         for strength in ridges if ridge is None else (ridge,):
             fit = axis_fit(kernel, p, h, strength).quality(intervals)
-            found.append(Option(p, h, strength, fit.gain, squared_error(fit, h), intervals + p))
+            found.append(Option(p, h, strength, fit.gain, squared_error(fit, half), intervals + p))
     return tuple(found)
 
 
@@ -434,16 +438,3 @@ def _error(picked: list[Option], outlook: Outlook, gaussian: bool) -> float:
     noise = outlook.unit_noise(gaussian, any(o.is_tilt for o in picked)) * gain / outlook.rows
     error = min(1.0, math.sqrt(sum(o.error for o in picked)))
     return math.hypot(noise, outlook.typical_density * error)
-
-
-def fitting(family: Spline, frame: Frame, most: int) -> str:
-    """Return what would fit in place of a table that does not."""
-    assert isinstance(family.spacing, tuple)
-    largest = WIDEST_SPACING / max(family.spacing)
-    for factor in np.geomspace(1.05, max(largest, 1.05), 40).tolist() if frame.dim <= 64 else ():
-        wider = replace(family, spacing=tuple(h * factor for h in family.spacing), slopes=None)
-        if largest > factor and Grid.of(settle(wider, frame), frame).cells <= most:
-            return (
-                f"a spacing {factor:.2g} times as large would fit, or leave degree and spacing open"
-            )
-    return f"leave degree and spacing open (degree up to {MAX_DEGREE} is chosen), or use 'fourier'"

@@ -16,7 +16,7 @@ kernel's reach. The release holds ∏(intervals_k + p_k) cells.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -153,10 +153,9 @@ class Spline(Family):
         settled = self.settle(frame)
         grid = Grid.of(settled, frame)
         if grid.cells > MOST_CELLS:
-            fitting = resolution.fitting(settled, frame, MOST_CELLS)
             raise ParameterError(
                 f"this spline table would have {about(grid.cells)} cells, and at most 2^26 are "
-                f"made: {fitting}"
+                f"made: {_what_fits(settled, frame)}"
             )
         return grid
 
@@ -403,6 +402,19 @@ class SplinePair(Pair):
         for axis, response in enumerate(found):
             values[axis, :, : response.values.shape[1]] = response.values
         return values, np.array([r.radius for r in found], dtype=np.int64)
+
+
+def _what_fits(family: Spline, frame: Frame) -> str:
+    """Return what would fit in place of a settled table that does not."""
+    assert isinstance(family.spacing, tuple)
+    largest = resolution.WIDEST_SPACING / max(family.spacing)
+    for factor in np.geomspace(1.05, max(largest, 1.05), 40).tolist() if frame.dim <= 64 else ():
+        wider = replace(family, spacing=tuple(h * factor for h in family.spacing), slopes=None)
+        if largest > factor and Grid.of(wider.settle(frame), frame).cells <= MOST_CELLS:
+            return (
+                f"a spacing {factor:.2g} times as large would fit, or leave degree and spacing open"
+            )
+    return f"leave degree and spacing open (degree up to {MAX_DEGREE} is chosen), or use 'fourier'"
 
 
 def _weights(u: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
