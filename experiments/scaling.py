@@ -40,11 +40,14 @@ THEORY: dict[tuple[str, str], tuple[str, str, str]] = {
     ("n", TRIG): ("1", "0", "0"),
     ("n", OURS): ("1", "0", "0"),
     ("n", PMW): ("1", "0", "0"),
+    ("n", SMALL): ("1", "0", "0"),
     ("d", RFF): ("1", "0 (and d numbers a frequency)", "1"),
     ("d", FGT): ("×ρ", "×ρ·width", "×ρ·√ρ"),
     ("d", BERNSTEIN): ("×(k+1)", "×(k+1)", "×(k+1)"),
     ("d", TRIG): ("×t", "×t", "×t"),
     ("d", OURS): ("×(p+1)", "×(width/h + p)", "×near nodes"),
+    ("d", PMW): ("×(points an axis)², growing with √d", "×points an axis", "×points an axis"),
+    ("d", SMALL): ("doubly exponential", "0", "0"),
     ("1/α", RFF): ("2", "2", "2"),
     ("1/α", FGT): ("0 (logarithms)", "0 (logarithms)", "0 (logarithms)"),
     ("1/α", BERNSTEIN): ("d = 2", "d = 2", "d = 2"),
@@ -92,11 +95,17 @@ def _pieces(lab: Lab) -> Iterator[_Piece]:
             # A lattice costs much for each record: its slope shows on fewer of them.
             count = rows // 8 if name in (BERNSTEIN, TRIG) else rows
             yield _piece("n", name, count, parameter, make, _flat(count, 2), repeats)
+        for name in (PMW, SMALL):
+            grown = {"axis": "n", "mechanism": name, "value": rows // 8}
+            yield grown, partial(_synthetic, name, 0.2, grown, rows=rows // 8)
     for dim in settings.scaling_dims:
         for name, (make, parameter, _) in _FAMILIES.items():
             if name != RFF:
                 task = _flat(settings.scaling_rows[0], dim)
                 yield _piece("d", name, dim, parameter, make, task, repeats)
+        for name in (PMW, SMALL):
+            grown = {"axis": "d", "mechanism": name, "value": dim}
+            yield grown, partial(_synthetic, name, 0.3, grown, dim=dim)
     for dim in settings.scaling_high_dims:
         make, parameter, _ = _FAMILIES[RFF]
         task = _flat(settings.scaling_rows[0], dim)
@@ -189,10 +198,10 @@ def smallest(
     return None
 
 
-def _synthetic(name: str, alpha: float, key: Row) -> list[Row]:
-    """PMW and SmallDB in one dimension: a grid for α; 1/(2α)² points for SmallDB, while it can."""
-    points: Array = np.random.default_rng(0).uniform(0, 4, size=(2000, 1))
-    kernel, bounds = dpkde.Gaussian(1.0), [(0.0, 4.0)]
+def _synthetic(name: str, alpha: float, key: Row, *, rows: int = 2000, dim: int = 1) -> list[Row]:
+    """PMW and SmallDB: a grid for α; 1/(2α)² points for SmallDB, while it can."""
+    points: Array = np.random.default_rng(0).uniform(0, 4, size=(rows, dim))
+    kernel, bounds = dpkde.Gaussian(1.0), [(0.0, 4.0)] * dim
     start = time.perf_counter()
     try:
         mechanism: Any = prior.PMW(rounds=8, alpha=alpha)

@@ -26,16 +26,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.arrays import QueriesLike, as_queries
 from dpkde.domain import BoundsLike
 from dpkde.errors import ParameterError
 from dpkde.forecast import count_law
 from dpkde.frame import Frame
 from dpkde.kernels import Kernel, Points
-from dpkde.prior.base import Answered, Private, QueryMechanism, Session, Sums, deviation_of
+from dpkde.prior.base import Answered, Private, Session, Sums, deviation_of
 from dpkde.prior.lattice import CAPACITY, LATTICE_BITS, Integers, one_sum, within_capacity
+from dpkde.prior.ongrid import OnGrid
 from dpkde.prior.synthetic import SyntheticRelease
-from dpkde.prior.universe import BEYOND, Cost, Universe, check_alpha, grid_shape, whole
+from dpkde.prior.universe import Cost, whole
 from dpkde.prior.weights import Weights, total_steps
 from dpkde.privacy.budget import COUNT, Adjacency, Amount, Budget, Guarantee, price_choice
 from dpkde.privacy.laws import ChoiceLaw, Exponential
@@ -61,7 +61,7 @@ COUNT_SHARE = Fraction(1, 16)
 
 
 @dataclass(frozen=True)
-class PMW(QueryMechanism):
+class PMW(OnGrid):
     """Private multiplicative weights over a grid.
 
     Parameters
@@ -105,52 +105,9 @@ class PMW(QueryMechanism):
     def __post_init__(self) -> None:
         if self.rounds is not None:
             whole(self.rounds, "rounds", most=MOST_ROUNDS)
-        if self.alpha is not None:
-            check_alpha(self.alpha)
-        for name in ("points_per_axis", "queries_sampled"):
-            if getattr(self, name) is not None:
-                whole(getattr(self, name), name)
-        whole(self.seed, "seed", 0, 1 << 64)
+        self._check_options()
         if self.alpha is not None and self.points_per_axis is not None:
             raise ParameterError("both alpha and points_per_axis set the grid: give one of them")
-
-    def release(
-        self,
-        points: PointsLike,
-        *,
-        kernel: Kernel,
-        bounds: BoundsLike,
-        epsilon: Exact | None = None,
-        delta: Exact = 0,
-        rho: Exact | None = None,
-        adjacency: str = "add-remove",
-        queries: QueriesLike | None = None,
-    ) -> SyntheticRelease:
-        """Return weights over the grid whose KDE is close to that of private points.
-
-        Parameters
-        ----------
-        points
-            As for `dpkde.publish`. Read once.
-        kernel, bounds
-            Public. Records outside the bounds are moved inside.
-        epsilon, delta, rho
-            The guarantee. With δ or ρ, noise is Gaussian and spends compose as zCDP, where that
-            gives the larger share to a round.
-        adjacency
-            ``"add-remove"``: a noisy count is paid for first. ``"replace"``: the count is public.
-        queries
-            Public places to be right at, shape (n_queries, dim); by default the whole grid.
-
-        Guarantee
-        ---------
-        The release satisfies the declared guarantee for neighbouring `points`.
-        """
-        guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
-        private = Private.open(points, kernel, bounds)
-        asked = None if queries is None else as_queries(queries, private.frame.dim)
-        self.cost(private.frame, asked).check()
-        return self.synthesise(private, asked, Budget(guarantee))
 
     def answer(self, private: Private, queries: Points, budget: Budget) -> Answered:
         """Return the KDE at given queries, from weights learned for them alone."""
@@ -163,9 +120,7 @@ class PMW(QueryMechanism):
         from dpkde.prior.interactive import InteractivePMW, PMWSession
 
         self.cost(private.frame, np.zeros((1, private.frame.dim))).check()
-        universe = Universe.over(
-            private.frame, alpha=self.alpha, points_per_axis=self.points_per_axis
-        )
+        universe = self._universe(private.frame)
         curator = InteractivePMW(private, universe, budget, expected_queries=most_queries)
         return PMWSession(curator, most_queries)
 
@@ -207,7 +162,7 @@ class PMW(QueryMechanism):
         self.cost(private.frame, np.zeros((1, private.frame.dim))).check()
         return InteractivePMW(
             private,
-            Universe.over(private.frame, alpha=self.alpha, points_per_axis=self.points_per_axis),
+            self._universe(private.frame),
             Budget(guarantee),
             updates=whole(updates, "updates", most=MOST_ROUNDS),
             tolerance=tolerance,
@@ -216,10 +171,7 @@ class PMW(QueryMechanism):
 
     def cost(self, frame: Frame, queries: Points | None = None) -> Cost:
         """Return what a release will take at most; nothing is read or built."""
-        shape = grid_shape(frame, alpha=self.alpha, points_per_axis=self.points_per_axis)
-        universe = min(math.prod(shape), BEYOND)
-        asked = universe if self.queries_sampled is None else min(universe, self.queries_sampled)
-        asked = asked if queries is None else len(queries)
+        universe, asked = self._sizes(frame, queries)
         rounds = USUAL_ROUNDS[1] if self.rounds is None else self.rounds
         operations = universe * (rounds * asked + _EXPONENTIAL * total_steps(rounds))
         return Cost("PMW", universe, asked, rounds, "rounds", operations)
@@ -229,11 +181,8 @@ class PMW(QueryMechanism):
     ) -> SyntheticRelease:
         """Spend what is left of a budget in rounds, and return the weights."""
         frame = private.frame
-        universe = Universe.over(frame, alpha=self.alpha, points_per_axis=self.points_per_axis)
-        places = universe.sample(self.queries_sampled, self.seed) if queries is None else queries
-        places = places[np.isfinite(places).all(axis=1)]
-        if not len(places):
-            raise ParameterError("queries must hold at least one finite point")
+        universe = self._universe(frame)
+        places = self._places(universe, queries)
         held = private.kernel_sums(places, LATTICE_BITS)
         part = Fraction(1, 2 * (self.rounds or TYPICAL_ROUNDS))
         whole_amount = better_amount(budget, part, Exponential)

@@ -15,13 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpkde.arrays import QueriesLike, as_queries
 from dpkde.compiled import exactly
-from dpkde.domain import BoundsLike
 from dpkde.errors import ParameterError
 from dpkde.frame import Frame
-from dpkde.kernels import Kernel, Points
-from dpkde.prior.base import Answered, Private, QueryMechanism
+from dpkde.kernels import Points
+from dpkde.prior.base import Answered, Private
 from dpkde.prior.lattice import (
     CAPACITY,
     LATTICE_BITS,
@@ -29,21 +27,20 @@ from dpkde.prior.lattice import (
     public_lattice,
     within_capacity,
 )
+from dpkde.prior.ongrid import OnGrid
 from dpkde.prior.synthetic import SyntheticRelease
-from dpkde.prior.universe import BEYOND, Cost, Universe, check_alpha, grid_shape, whole
-from dpkde.privacy.budget import Amount, Budget, Guarantee
+from dpkde.prior.universe import Cost, check_alpha, whole
+from dpkde.privacy.budget import Amount, Budget
 from dpkde.privacy.laws import Exponential
 from dpkde.privacy.noise.exponential import choose
-from dpkde.privacy.numbers import Exact
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.tables import PointsLike
 
 LARGEST_SIZE = 64
 """With 16 lattice bits and 2⁴⁰ records, losses then stay within 64 bits."""
 
 
 @dataclass(frozen=True)
-class SmallDB(QueryMechanism):
+class SmallDB(OnGrid):
     """The SmallDB mechanism.
 
     Parameters
@@ -92,54 +89,12 @@ class SmallDB(QueryMechanism):
             raise ParameterError("give the size of the synthetic data set, or alpha")
         if self.size is not None:
             whole(self.size, "size", most=LARGEST_SIZE)
-        if self.alpha is not None:
-            check_alpha(self.alpha)
-        for name in ("points_per_axis", "queries_sampled"):
-            if getattr(self, name) is not None:
-                whole(getattr(self, name), name)
-        whole(self.seed, "seed", 0, 1 << 64)
+        self._check_options()
 
     @property
     def members(self) -> int:
         """How many points the synthetic data set has, repeated ones counted."""
         return coreset_size(self.alpha) if self.size is None else self.size  # type: ignore[arg-type]
-
-    def release(
-        self,
-        points: PointsLike,
-        *,
-        kernel: Kernel,
-        bounds: BoundsLike,
-        epsilon: Exact | None = None,
-        delta: Exact = 0,
-        rho: Exact | None = None,
-        adjacency: str = "add-remove",
-        queries: QueriesLike | None = None,
-    ) -> SyntheticRelease:
-        """Return a synthetic data set whose KDE is close to that of private points.
-
-        Parameters
-        ----------
-        points
-            As for `dpkde.publish`. Read once.
-        kernel, bounds
-            Public. Records outside the bounds are moved inside.
-        epsilon, delta, rho
-            The guarantee. The choice is pure: δ, if given, is not used.
-        adjacency
-            ``"add-remove"`` or ``"replace"``; the mechanism is the same.
-        queries
-            Public places to be right at, shape (n_queries, dim); by default the whole grid.
-
-        Guarantee
-        ---------
-        The release satisfies the declared guarantee for neighbouring `points`. It holds no count.
-        """
-        guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
-        private = Private.open(points, kernel, bounds)
-        asked = None if queries is None else as_queries(queries, private.frame.dim)
-        self.cost(private.frame, asked).check()
-        return self.synthesise(private, asked, Budget(guarantee))
 
     def answer(self, private: Private, queries: Points, budget: Budget) -> Answered:
         """Return the KDE at given queries, from a synthetic data set chosen for them alone."""
@@ -150,10 +105,7 @@ class SmallDB(QueryMechanism):
 
     def cost(self, frame: Frame, queries: Points | None = None) -> Cost:
         """Return what a release will take; nothing is read or built."""
-        shape = grid_shape(frame, alpha=self.alpha, points_per_axis=self.points_per_axis)
-        universe = min(math.prod(shape), BEYOND)
-        asked = universe if self.queries_sampled is None else min(universe, self.queries_sampled)
-        asked = asked if queries is None else len(queries)
+        universe, asked = self._sizes(frame, queries)
         options = math.comb(universe + self.members - 1, self.members)
         return Cost("SmallDB", universe, asked, options, "data sets", options * asked)
 
@@ -162,11 +114,8 @@ class SmallDB(QueryMechanism):
     ) -> SyntheticRelease:
         """Spend what is left of a budget on one choice, and return the synthetic data set."""
         frame, size = private.frame, self.members
-        universe = Universe.over(frame, alpha=self.alpha, points_per_axis=self.points_per_axis)
-        places = universe.sample(self.queries_sampled, self.seed) if queries is None else queries
-        places = places[np.isfinite(places).all(axis=1)]
-        if not len(places):
-            raise ParameterError("queries must hold at least one finite point")
+        universe = self._universe(frame)
+        places = self._places(universe, queries)
         lattice = public_lattice(frame, universe.points, places, LATTICE_BITS)
         held = private.kernel_sums(places, LATTICE_BITS)
         amount = budget.left_pure() or budget.left_concentrated()

@@ -1,0 +1,122 @@
+"""What SmallDB and multiplicative weights share: a synthetic data set over a public grid.
+
+Options of the grid and of the queries to be right at, what it will take, and the way from private
+points to a release: sizes are checked before any record is read.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+
+import numpy as np
+
+from dpkde.arrays import QueriesLike, as_queries
+from dpkde.domain import BoundsLike
+from dpkde.errors import ParameterError
+from dpkde.frame import Frame
+from dpkde.kernels import Kernel, Points
+from dpkde.prior.base import Private, QueryMechanism
+from dpkde.prior.synthetic import SyntheticRelease
+from dpkde.prior.universe import BEYOND, Cost, Universe, check_alpha, grid_shape, whole
+from dpkde.privacy.budget import Budget, Guarantee
+from dpkde.privacy.numbers import Exact
+from dpkde.tables import PointsLike
+
+
+class OnGrid(QueryMechanism):
+    """A mechanism that publishes points of a public grid, with weights.
+
+    Attributes
+    ----------
+    alpha
+        The error that moving records to the grid may cause; sets the grid's pitch.
+    points_per_axis
+        The grid, in place of what `alpha` asks for.
+    queries_sampled
+        Compare at so many points of the grid, drawn at random, in place of all of them.
+    seed
+        Of that draw; public.
+    """
+
+    alpha: float | None
+    points_per_axis: int | None
+    queries_sampled: int | None
+    seed: int
+
+    @abstractmethod
+    def cost(self, frame: Frame, queries: Points | None = None) -> Cost:
+        """Return what a release will take at most; nothing is read or built."""
+
+    @abstractmethod
+    def synthesise(
+        self, private: Private, queries: Points | None, budget: Budget
+    ) -> SyntheticRelease:
+        """Spend what is left of a budget, and return the synthetic data set."""
+
+    def release(
+        self,
+        points: PointsLike,
+        *,
+        kernel: Kernel,
+        bounds: BoundsLike,
+        epsilon: Exact | None = None,
+        delta: Exact = 0,
+        rho: Exact | None = None,
+        adjacency: str = "add-remove",
+        queries: QueriesLike | None = None,
+    ) -> SyntheticRelease:
+        """Return a synthetic data set whose KDE is close to that of private points.
+
+        Parameters
+        ----------
+        points
+            As for `dpkde.publish`. Read once.
+        kernel, bounds
+            Public. Records outside the bounds are moved inside.
+        epsilon, delta, rho
+            The guarantee. SmallDB's choice is pure: it does not use δ. PMW takes Gaussian noise
+            and composes as zCDP where that gives the larger share to a round.
+        adjacency
+            ``"add-remove"``: PMW pays for a noisy count first, SmallDB releases none.
+            ``"replace"``: the count is public.
+        queries
+            Public places to be right at, shape (n_queries, dim); by default the whole grid.
+
+        Guarantee
+        ---------
+        The release satisfies the declared guarantee for neighbouring `points`.
+        """
+        guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
+        private = Private.open(points, kernel, bounds)
+        asked = None if queries is None else as_queries(queries, private.frame.dim)
+        self.cost(private.frame, asked).check()
+        return self.synthesise(private, asked, Budget(guarantee))
+
+    def _check_options(self) -> None:
+        if self.alpha is not None:
+            check_alpha(self.alpha)
+        for name in ("points_per_axis", "queries_sampled"):
+            if getattr(self, name) is not None:
+                whole(getattr(self, name), name)
+        whole(self.seed, "seed", 0, 1 << 64)
+
+    def _sizes(self, frame: Frame, queries: Points | None) -> tuple[int, int]:
+        """Return how many points the grid has, and how many queries are compared at."""
+        shape = grid_shape(frame, alpha=self.alpha, points_per_axis=self.points_per_axis)
+        universe = min(math.prod(shape), BEYOND)
+        if queries is not None:
+            return universe, len(queries)
+        sampled = universe if self.queries_sampled is None else self.queries_sampled
+        return universe, min(universe, sampled)
+
+    def _universe(self, frame: Frame) -> Universe:
+        return Universe.over(frame, alpha=self.alpha, points_per_axis=self.points_per_axis)
+
+    def _places(self, universe: Universe, queries: Points | None) -> Points:
+        """Return the queries to be right at: the given ones that are finite, or the grid's."""
+        places = universe.sample(self.queries_sampled, self.seed) if queries is None else queries
+        places = places[np.isfinite(places).all(axis=1)]
+        if not len(places):
+            raise ParameterError("queries must hold at least one finite point")
+        return places
