@@ -101,6 +101,13 @@ def test_every_mechanism_is_compared(finished: Path) -> None:
     assert not [r for r in rows if r["data"] == "clusters-50" and r["mechanism"] == protocol.FGT]
 
 
+@pytest.mark.parametrize("axis", ["n", "d", "1/α"])
+def test_every_mechanism_is_timed_along_every_axis(finished: Path, axis: str) -> None:
+    rows = [row for row in _rows(finished / "scaling.csv") if row["axis"] == axis]
+    for name in (protocol.RFF, protocol.FGT, protocol.OURS, "EvenTrig", "PMW", "SmallDB"):
+        assert len([row for row in rows if row["mechanism"] == name]) >= 2, name
+
+
 def test_the_report_tells_every_claim(finished: Path) -> None:
     report = (finished / "report.md").read_text(encoding="utf-8")
     for checks in claims.CHECKS.values():
