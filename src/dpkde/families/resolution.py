@@ -42,11 +42,12 @@ from dpkde.privacy.laws import DiscreteGaussian
 if TYPE_CHECKING:
     from dpkde.families.spline import Spline
 
-AVERAGING = (0.1, 0.4)
-"""The least and the most of κ, the part of the scatter that remains in a KDE value."""
-CLUSTERED = 10.0
-"""κ = CLUSTERED/w on an axis of w bandwidths. A bandwidth that is small against the domain sees the
-insides of clusters, which are smooth; to a wide one they are points, over which little averages."""
+AVERAGING = 1.8
+"""κ = AVERAGING/√w on an axis of w bandwidths: how much of the scatter remains in a KDE value. A
+bandwidth that is small against the domain sees the insides of clusters, which are smooth; to a
+wide one they are points, over which little averages."""
+LEAST_AVERAGING = 0.4
+"""The most of κ: what remained on towns hardly wider than points."""
 ALIGNED = 0.3
 """How much of what many axes lack together remains: data may gather at the middle of narrow ones,
 at their ends, or in clusters around the query."""
@@ -203,7 +204,7 @@ def quality(family: Spline, frame: Frame) -> tuple[float, float]:
 
 def squared_error(fit: Quality, half: float) -> float:
     """Return the square of an axis's relative error in a KDE value."""
-    remains = min(max(CLUSTERED / (2 * half), AVERAGING[0]), AVERAGING[1])
+    remains = min(AVERAGING / math.sqrt(2 * half), LEAST_AVERAGING)
     return remains**2 * fit.scatter + fit.lines + fit.bend
 
 
