@@ -94,7 +94,7 @@ def mixture(count: int, dim: int) -> Array:
 def towns(count: int, seed: int) -> Array:
     """Four hundred towns, of sizes by Zipf's law, each hardly more than a point to the bandwidth.
 
-    The hardest data for splines: between nodes nothing averages out.
+    Hard data for splines: between nodes little averages out.
     """
     generator = np.random.default_rng(seed)
     centres = generator.uniform((0, 0), (30, 25), (400, 2))

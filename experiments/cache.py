@@ -1,4 +1,4 @@
-"""Measured rows, kept under a hash of all that they depend on.
+"""Measured rows, kept under a hash of all that they depend on, the library's sources included.
 
 A run that is ended loses the piece it was at, and nothing else: each piece is written whole, under
 another name first. The same question later is answered from the file.
@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from dpkde.compiled import FINGERPRINT
 
 Row = dict[str, Any]
 VERSION = 1
@@ -34,7 +36,8 @@ class Cache:
 
     def rows(self, key: dict[str, Any], measure: Callable[[], list[Row]]) -> list[Row]:
         """Return the rows of a key, measured now if they are not there."""
-        text = json.dumps({"version": VERSION, **key}, sort_keys=True, default=str)
+        whole = {"version": VERSION, "library": FINGERPRINT, **key}
+        text = json.dumps(whole, sort_keys=True, default=str)
         path = self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
         kept = _read(path)
         if kept is not None:

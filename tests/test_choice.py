@@ -223,8 +223,9 @@ def test_predictions_come_true(family: str, dim: int, epsilon: str) -> None:
 def test_towns_that_are_points_to_the_bandwidth_are_foreseen(seed: int) -> None:
     """Between nodes little averages out over them.
 
-    When as much was planned for as averages out over smooth data, errors were three to four times
-    what had been told; now up to 1.45 times, and the mean of eight releases varies by 5%.
+    When as much was planned for as averages out over smooth data, errors were two to three times
+    what had been told (0.31 to 0.58 for 0.87 to 1.14 now, means of four). The mean of eight
+    releases varies by 5%.
     """
     generator = np.random.default_rng(seed)
     centres, sizes = generator.uniform((0, 0), (30, 25), (400, 2)), 1 / np.arange(1.0, 401)
@@ -238,13 +239,30 @@ def test_towns_that_are_points_to_the_bandwidth_are_foreseen(seed: int) -> None:
             points,
             kernel=kernel,
             bounds=[(0, 30), (0, 25)],
-            epsilon="0.05",
+            epsilon="0.02",
             adjacency="replace",
-            typical_density=float(truth.mean()),
         )
         errors.append(np.abs(release.kde(queries, clip=False) - truth).mean())
     assert release.plan.prediction is not None
-    assert 1 / 2 < release.plan.prediction.error / float(np.mean(errors)) < 1.5
+    assert 1 / 1.5 < release.plan.prediction.error / float(np.mean(errors)) < 1.5
+
+
+def test_bounds_far_too_wide_do_not_let_the_mesh_be_coarse() -> None:
+    """The data are the same: that most of a domain is empty says nothing of how smooth they are."""
+    points = np.clip(_clusters(1), -4, 4)
+    truth = dpkde.nonprivate.kde(points, points[:300], KERNEL)
+    errors = []
+    for bound in (4.0, 1e5):
+        release = dpkde.publish(
+            points,
+            kernel=KERNEL,
+            bounds=[(-bound, bound)],
+            epsilon=8,
+            adjacency="replace",
+            family="spline",
+        )
+        errors.append(np.abs(release.kde(points[:300], clip=False) - truth).mean())
+    assert errors[1] < 5 * errors[0]
 
 
 @pytest.mark.parametrize(

@@ -173,12 +173,12 @@ def test_one_pass_needs_a_guess_or_a_plan() -> None:
 
 
 def test_shares_of_the_count_follow_the_formula() -> None:
-    """ε_c/ε_t = (p/G)^{2/3} with G = √(2D/3) for max-norm noise on pairs."""
+    """ε_c/ε_t = (p/G)^{2/3} with G = √(2D/3) for max-norm noise on pairs, p = 1.25 · 0.05."""
     release = publish(family=dpkde.Fourier(600), typical_density=0.05)
     count, table = (s.amount.epsilon for s in release.privacy.spends)
     assert count is not None
     assert table is not None
-    assert float(count / table) == pytest.approx((0.05 / 20) ** (2 / 3), rel=0.05)
+    assert float(count / table) == pytest.approx((0.0625 / 20) ** (2 / 3), rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _AVERAGING = 0.25
-"""How much of the error of an expansion remains in a KDE value: more than of a spline's, since
-expansions in neighbouring cells do not meet."""
+"""How much of the error of an expansion remains in a KDE value, on smooth data: more than of a
+spline's there, since expansions in neighbouring cells do not meet."""
 
 
 def terms(order: int, dim: int) -> list[int]:

@@ -78,8 +78,8 @@ class OnGrid(QueryMechanism):
             The guarantee. SmallDB's choice is pure: it does not use δ. PMW takes Gaussian noise
             and composes as zCDP where that gives the larger share to a round.
         adjacency
-            ``"add-remove"``: PMW pays for a noisy count first, SmallDB releases none.
-            ``"replace"``: the count is public.
+            ``"add-remove"``: PMW pays for a noisy count first. ``"replace"``: the count is public.
+            SmallDB is the same for both, and releases no count.
         queries
             Public places to be right at, shape (n_queries, dim); by default the whole grid.
 
