@@ -14,7 +14,7 @@ help:
 	@echo "make test    lint, types and the whole test suite, statistical audits included"
 	@echo "make quick   the tests without the long statistical audits"
 	@echo "make bench   speed as ratios to peers measured in the same run, and errors at the same ε"
-	@echo "make experiments   the paper's figures and claims on generated data, in experiments/results"
+	@echo "make experiments   the paper's figures and claims on generated data, in experiments/results/quick"
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

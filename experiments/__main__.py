@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import dpkde
 from experiments.data import MissingDataError, Pairs, of_your_own
 from experiments.run import EXPERIMENTS, data_sets, run
 from experiments.settings import FULL, QUICK, Settings
+
+RESULTS = Path("experiments/results")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,7 +32,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="FOLDER",
         help="folder with the data sets, prepared (.npz) or original; default: DPKDE_DATA",
     )
-    made.add_argument("--out", type=Path, default=Path("experiments/results"), metavar="FOLDER")
+    made.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="where to write; default: experiments/results, and a folder in it named after "
+        "--points or --quick",
+    )
     made.add_argument(
         "--only",
         nargs="+",
@@ -37,11 +47,16 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help=f"some of: {', '.join(EXPERIMENTS)}",
     )
-    own = made.add_argument_group("a data set of your own")
+    own = made.add_argument_group(
+        "a data set of your own", "with --quick, a few minutes; else the paper's full protocol"
+    )
     own.add_argument("--points", type=Path, metavar="FILE", help=".npz (array X), .npy or CSV")
     own.add_argument("--bandwidth", type=float, metavar="S", help="σ in exp(−|x−y|²/σ²)")
     own.add_argument(
-        "--bounds", type=as_bounds, metavar="LOW:HIGH,…", help="public range of every column"
+        "--bounds",
+        type=as_bounds,
+        metavar="LOW:HIGH,…",
+        help="public range of every column, one for all if alike: --bounds=-3:3,0:10",
     )
     return made
 
@@ -54,34 +69,52 @@ def as_bounds(text: str) -> Pairs:
     """
     pairs = []
     for part in text.split(","):
-        low, high = (float(end) for end in part.split(":"))
-        if not low < high:
-            raise argparse.ArgumentTypeError(f"{part} is no range")
+        try:
+            low, high = (float(end) for end in part.split(":"))
+        except ValueError:
+            low = high = math.nan
+        if not (low < high and math.isfinite(high - low)):
+            raise argparse.ArgumentTypeError(
+                f"{part!r} is no range: write low:high, such as 0:10, the smaller end first"
+            )
         pairs.append((low, high))
     return pairs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the command line asks for; 0 unless the data cannot be read."""
+    """Run what the command line asks for; 1 where there is nothing to measure."""
     made = parser()
     given = made.parse_args(arguments)
     settings: Settings = QUICK if given.quick else FULL
     folder = given.data or (Path(os.environ["DPKDE_DATA"]) if "DPKDE_DATA" in os.environ else None)
-    data = data_sets(settings, folder)
+    if folder is not None and not folder.is_dir():
+        made.error(f"there is no folder {folder}")
+    data, label = data_sets(settings, folder), "quick" if given.quick else ""
     if given.points is not None:
         if given.bandwidth is None:
             made.error("--points needs --bandwidth")
         try:
             task = of_your_own(given.points, given.bandwidth, given.bounds, settings.queries)
-        except (MissingDataError, ValueError) as error:
+            task.kernel  # noqa: B018 - refuses a bandwidth that is none
+        except (MissingDataError, ValueError, dpkde.ParameterError) as error:
             made.error(str(error))
-        data = [(task.name, lambda: task)]
-    found = run(
-        settings, given.out, only=given.only, data=data, own=given.points is not None, tell=_tell
-    )
+        data, label = [(task.name, lambda: task)], task.name
+    elif given.bandwidth is not None or given.bounds is not None:
+        made.error("--bandwidth and --bounds are for --points")
+    out = given.out or RESULTS / label
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        found = run(
+            settings, out, only=given.only, data=data, own=given.points is not None, tell=_tell
+        )
+    except MissingDataError as error:
+        _tell(str(error))
+        return 1
+    except OSError as error:
+        made.error(f"{out} cannot be written: {error}")
     for verdict in found:
         print(f"{verdict.word:>12}  {verdict.name}: {verdict.claim}")
-    print(f"report: {given.out / 'report.md'}")
+    print(f"report: {out / 'report.md'}")
     return 0
 
 

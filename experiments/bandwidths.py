@@ -47,6 +47,8 @@ def draw(rows: list[Row]) -> Any:
         (-0.1, "", "measured", "o"),
         (0.1, "paper_", "paper", "s"),
     ):
+        if not any(math.isfinite(row[f"{prefix}mean"]) for row in rows):
+            continue
         panel.errorbar(
             [place + shift for place in range(len(rows))],
             [row[f"{prefix}mean"] for row in rows],

@@ -37,7 +37,7 @@ def draw(rows: list[Row]) -> Any:
         for panel, mechanism in zip(line, SWEPT, strict=True):
             panel.set_title(f"{name}: {mechanism}")
             if not any(key[:2] == (name, mechanism) for key in found):
-                hide(panel, "not feasible\nin this many dimensions")
+                hide(panel, "does not run on these data")
                 continue
             logarithmic(panel, x=mechanism == RFF)
             for place, epsilon in enumerate(budgets):

@@ -11,6 +11,8 @@ import csv
 import gzip
 import hashlib
 import itertools
+import warnings
+import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,6 +71,20 @@ class Task:
     def is_low(self) -> bool:
         """Whether a lattice over all columns can be made at all."""
         return self.dim <= 3
+
+    @property
+    def described(self) -> str:
+        """What was measured on, in a line."""
+        if self.bounds is None:
+            box = "no bounds"
+        elif self.dim <= 3:
+            box = "bounds " + ", ".join(f"{low:g} to {high:g}" for low, high in self.bounds)
+        else:
+            box = f"bounds for all {self.dim} columns"
+        return (
+            f"{self.name}: {len(self.points):,} points of {self.dim} columns, {len(self.queries)} "
+            f"held out as queries, σ = {self.bandwidth:g}, {box}"
+        )
 
     @cached_property
     def kernel(self) -> dpkde.Gaussian:
@@ -164,24 +180,40 @@ QUICK_NAMES = ("mixture", "lattice", "clusters-20", "clusters-50")
 
 
 def of_your_own(path: Path, bandwidth: float, bounds: Pairs | None, queries: int) -> Task:
-    """Return a task from a file: ``.npz`` (key ``X``), ``.npy``, or numbers in a CSV."""
-    if not path.exists():
+    """Return a task from a file: ``.npz`` (key ``X``), ``.npy``, or numbers in a CSV.
+
+    Rows with values that are not finite are left out, as `dpkde.publish` does. One pair of bounds
+    serves all columns.
+    """
+    if not path.is_file():
         raise MissingDataError(f"there is no file {path}")
-    if path.suffix == ".npz":
-        rows = _npz(path)
-    elif path.suffix == ".npy":
-        rows = np.asarray(np.load(path), dtype=np.float64)
-    else:
-        try:
-            rows = np.loadtxt(path, delimiter=",", ndmin=2)
-        except ValueError:  # a line of names
-            rows = np.loadtxt(path, delimiter=",", ndmin=2, skiprows=1)
+    try:
+        rows = _numbers(path)
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} cannot be read as numbers: {error}") from None
+    if not rows.size:
+        raise ValueError(f"{path} holds no rows")
     rows = rows.reshape(len(rows), -1)
     rows = rows[np.isfinite(rows).all(axis=1)]
+    if bounds is not None and len(bounds) == 1:
+        bounds = bounds * rows.shape[1]
     if bounds is not None and len(bounds) != rows.shape[1]:
         raise ValueError(f"{path} has {rows.shape[1]} columns, and --bounds {len(bounds)} pairs")
     title = f"{path.stem}, d = {rows.shape[1]}"
     return split(rows, queries, name=path.stem, title=title, bandwidth=bandwidth, bounds=bounds)
+
+
+def _numbers(path: Path) -> Array:
+    if path.suffix == ".npz":
+        return _npz(path)
+    if path.suffix == ".npy":
+        return np.asarray(np.load(path), dtype=np.float64)
+    with warnings.catch_warnings():  # of an empty file, which is told in our own words
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            return np.loadtxt(path, delimiter=",", ndmin=2)
+        except ValueError:  # a line of names
+            return np.loadtxt(path, delimiter=",", ndmin=2, skiprows=1)
 
 
 def load(name: str, folder: Path | None, queries: int) -> Task:

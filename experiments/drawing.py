@@ -18,7 +18,7 @@ mpl.use("Agg")
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogFormatterSciNotation, LogLocator
 from PIL import Image
 
 from experiments.protocol import BERNSTEIN, FGT, OURS, RFF, SAMPLED, TIGHT
@@ -88,7 +88,7 @@ def panels(rows: int, columns: int, *, width: float = 3.4, height: float = 2.6) 
 
 
 def logarithmic(axes: Axes, *, x: bool = True, y: bool = True) -> None:
-    """Give an axes logarithmic scales with few labels."""
+    """Give an axes logarithmic scales with few labels, but some within a decade."""
     for wanted, axis, scale in (
         (x, axes.xaxis, axes.set_xscale),
         (y, axes.yaxis, axes.set_yscale),
@@ -96,7 +96,7 @@ def logarithmic(axes: Axes, *, x: bool = True, y: bool = True) -> None:
         if wanted:
             scale("log")
             axis.set_major_locator(LogLocator(numticks=8))
-            axis.set_minor_formatter(NullFormatter())
+            axis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(1.5, 0.7)))
 
 
 def banded(axes: Axes, x: Any, errors: Any, label: str, style: dict[str, Any]) -> None:

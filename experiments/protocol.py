@@ -145,7 +145,7 @@ class Mechanism:
             cells = drawn(task, self.family(parameter), 0).bounds.cells
         except dpkde.ParameterError as error:
             return str(error)
-        return None if cells <= MOST_CELLS else f"its table would have {cells:,} cells"
+        return None if cells <= MOST_CELLS else f"{cells:,} cells: more than are made here"
 
     def tables(self, task: Task, parameters: tuple[int, ...], trial: int) -> Iterator[Table]:
         """Yield a table a parameter. Of a random family later trials make only the largest."""

@@ -22,6 +22,7 @@ def write(
     modules: dict[str, Any],
     found: Sequence[Verdict],
     missing: Sequence[str],
+    described: Sequence[str],
     seconds: float,
 ) -> str:
     """Return the report of a run."""
@@ -34,9 +35,14 @@ def write(
         "They have the corrected sensitivities. dpkde runs with its defaults and pays for a "
         "private count. No estimate is clipped.",
     ]
+    if settings.trials < 10:
+        parts.append("With so few trials some checks fail by chance.")
+    if described:
+        parts += ["## Data", _bullets(described)]
     if missing:
         parts += ["## Not measured", _bullets(missing)]
-    parts += ["## Claims", claims_table(found)]
+    if found:
+        parts += ["## Claims", claims_table(found)]
     for name, rows in measured.items():
         module = modules[name]
         parts += [f"## {module.TITLE}", module.TEXT]
@@ -205,7 +211,7 @@ def _complexity_table(rows: list[Row]) -> str:
     lines = [
         (
             name,
-            *(number(sample_complexity.smallest_rows(rows, name, alpha)) for alpha in ALPHAS),
+            *(_least_rows(rows, name, alpha) for alpha in ALPHAS),
             str(found[name]),
             sample_complexity.THEORY[name],
         )
@@ -213,6 +219,12 @@ def _complexity_table(rows: list[Row]) -> str:
     ]
     heads = ("mechanism", *(f"α = {alpha:g}" for alpha in ALPHAS), "exponent [95 %]", "theory")
     return "Smallest n.\n\n" + table_of(heads, lines)
+
+
+def _least_rows(rows: list[Row], name: str, alpha: float) -> str:
+    found = sample_complexity.smallest_rows(rows, name, alpha)
+    fewest = min(row["rows"] for row in rows)
+    return f"≤ {fewest}" if found == fewest else number(found)
 
 
 _TABLES = {

@@ -83,17 +83,23 @@ def run(
         unless named.
     tell
         Is told what is being done.
+
+    Raises `MissingDataError` where there is nothing to measure; nothing is then written.
     """
     start = time.perf_counter()
     lab = Lab(settings, Cache(out / "cache"))
     chosen = [n for n in EXPERIMENTS if n in only or (not only and not (own and n in GENERATED))]
     measured: dict[str, list[Row]] = {name: [] for name in chosen}
     missing: list[str] = []
+    described: list[str] = []
     on_data = [name for name in chosen if name in ON_DATA]
     for task in _loaded(data if on_data else (), missing, tell):
+        described.append(task.described)
         for name in on_data:
             tell(f"{task.name}: {name}")
             measured[name] += ON_DATA[name].measure(task, lab)
+    if on_data and not described and len(on_data) == len(chosen):
+        raise MissingDataError("none of the data sets is at hand; --quick needs none")
     if feasibility.NAME in on_data and not own:
         measured[feasibility.NAME] += feasibility.measure(feasibility.stand_in(lab), lab)
     for name in chosen:
@@ -108,10 +114,10 @@ def run(
     if own or only:  # of a part, only what was measured is judged
         found = [verdict for verdict in found if verdict.passed is not None]
     words = report.write(
-        settings, measured, EXPERIMENTS, found, missing, time.perf_counter() - start
+        settings, measured, EXPERIMENTS, found, missing, described, time.perf_counter() - start
     )
     write_text(out / "report.md", words)
-    tell(f"{lab.cache.computed} pieces measured, {lab.cache.reused} were there")
+    tell(f"{lab.cache.computed} pieces measured, {lab.cache.reused} answered from those kept")
     return found
 
 

@@ -153,7 +153,7 @@ def test_a_run_that_was_ended_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not (tmp_path / "report.md").exists()
     told: list[str] = []
     run.run(TINY, tmp_path, **given, tell=told.append)
-    assert told[-1].endswith(f"{kept} were there")
+    assert told[-1].endswith(f" {kept} answered from those kept")
     assert not told[-1].startswith("0 pieces")
 
 
@@ -197,11 +197,74 @@ def test_missing_data_says_how_to_get_it(tmp_path: Path) -> None:
         data.load("taxi", None, 10)
     with pytest.raises(data.MissingDataError, match=r"neither glove.npz .* nor glove.6B.100d.txt"):
         data.load("glove", tmp_path, 10)
-    full = replace(TINY, name="full")
-    run.run(full, tmp_path / "out", only=["bandwidths"], data=run.data_sets(full, tmp_path))
-    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    full, out = replace(TINY, name="full"), tmp_path / "out"
+    with pytest.raises(data.MissingDataError, match="none of the data sets"):
+        run.run(full, out, only=["bandwidths"], data=run.data_sets(full, tmp_path))
+    assert not (out / "report.md").exists()
+    np.savez(tmp_path / "diabetes.npz", X=np.random.default_rng(0).uniform(1, 9, (300, 2)))
+    run.run(full, out, only=["bandwidths"], data=run.data_sets(full, tmp_path))
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "bounds 0 to 10, 1 to 14" in report
     assert "## Not measured" in report
     assert "Stanford NLP group" in report
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--points", "mine.npy", "--bandwidth", "-1"], "bandwidth must be a positive number"),
+        (["--points", "mine.npy"], "--points needs --bandwidth"),
+        (["--points", ".", "--bandwidth", "1"], "there is no file"),
+        (["--points", "empty.csv", "--bandwidth", "1"], "empty.csv holds no rows"),
+        (["--points", "words.csv", "--bandwidth", "1"], "words.csv cannot be read as numbers"),
+        (["--points", "object.npy", "--bandwidth", "1"], "object.npy cannot be read as numbers"),
+        (["--points", "mine.npy", "--bandwidth", "1", "--bounds=3:-3"], "smaller end first"),
+        (["--points", "mine.npy", "--bandwidth", "1", "--bounds=a"], "write low:high"),
+        (["--points", "mine.npy", "--bandwidth", "1", "--bounds=0:1,0:1,0:1"], "3 pairs"),
+        (["--points", "mine.npy", "--bandwidth", "1", "--out", "empty.csv"], "cannot be written"),
+        (["--bandwidth", "1"], "are for --points"),
+        (["--data", "nowhere"], "there is no folder nowhere"),
+    ],
+)
+def test_wrong_things_are_answered_in_a_line(
+    arguments: list[str],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("mine.npy", np.random.default_rng(0).normal(size=(300, 2)))
+    np.save("object.npy", np.array([{}], dtype=object))
+    Path("empty.csv").touch()
+    Path("words.csv").write_text("a,b\nc,d\n", encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main(["--quick", "--only", "bandwidths", *arguments])
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_where_nothing_is_at_hand_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DPKDE_DATA", raising=False)
+    assert main(["--only", "privacy"]) == 1
+    assert "--quick needs none" in capsys.readouterr().err
+    assert not list(tmp_path.rglob("report.md"))
+
+
+def test_one_pair_of_bounds_serves_all_columns_and_rows_that_are_not_finite_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).normal(size=(300, 2))
+    rows[7, 1] = np.nan
+    np.save("mine.npy", rows)
+    command = ["--quick", "--points", "mine.npy", "--bandwidth", "1", "--bounds=-4:4"]
+    assert main([*command, "--only", "bandwidths"]) == 0
+    report = Path("experiments/results/mine/report.md").read_text(encoding="utf-8")
+    assert "mine: 199 points of 2 columns, 100 held out as queries, σ = 1, bounds -4 to 4" in report
 
 
 def test_original_files_are_read(tmp_path: Path) -> None:
