@@ -48,6 +48,8 @@ def draw(rows: list[Row]) -> Any:
             curve = found[name, mechanism, math.inf]
             quiet = {"color": "#c4561a", "marker": "None", "linestyle": "-", "linewidth": 2.2}
             banded(panel, curve.parameters, curve.errors, told(math.inf), quiet)
+            if mechanism != RFF:
+                panel.set_xticks(range(2, 15, 2))
             panel.set_xlabel(_BUDGETS[mechanism])
             panel.set_ylabel("mean absolute error")
     legend(figure)
