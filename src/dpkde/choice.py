@@ -10,6 +10,9 @@ from dpkde.families.base import Family, Outlook, Prediction
 from dpkde.frame import Frame
 
 _AS_GOOD = 1.05
+_MISSED = 1 / 3
+"""Of the typical density. That is a guess, and a bias grows with the density while noise does not:
+what misses more than this counts twice, so that it is taken only where all else is far off."""
 
 
 class Chooser(Protocol):
@@ -56,7 +59,8 @@ class Best:
 def rank(chooser: Chooser, frame: Frame, outlook: Outlook) -> tuple[Candidate, ...]:
     """Return what was considered: those that can serve by predicted error, then the others.
 
-    Errors within 5% count as equal: then splines come first, whose bias is known best.
+    Errors within 5% count as equal: then splines come first, whose bias is known best. A bias of
+    more than a third of the typical density counts twice.
     """
     if not isinstance(chooser, Best):
         family = chooser.choose(frame, outlook)
@@ -74,7 +78,9 @@ def rank(chooser: Chooser, frame: Frame, outlook: Outlook) -> tuple[Candidate, .
         if obstacle is not None:
             unable.append(Candidate(kind.name, obstacle=obstacle))
             continue
-        able.append((prediction.error, Candidate(kind.name, family, prediction)))
+        misses = prediction.approximation > _MISSED * outlook.typical_density
+        weight = 2.0 if kind.is_biased and misses else 1.0
+        able.append((weight * prediction.error, Candidate(kind.name, family, prediction)))
     if not able:
         reasons = "; ".join(f"{c.name}: {c.obstacle}" for c in unable)
         raise ParameterError(f"no family can be used here ({reasons})")

@@ -226,6 +226,8 @@ class Family(ABC):
     version: ClassVar[int]
     lattice_bits: ClassVar[tuple[int, int]]
     """Fewest and most bits after the binary point that its integers can have."""
+    is_biased: ClassVar[bool] = False
+    """Whether its approximation is a bias, in proportion to the density; else what a seed does."""
 
     @classmethod
     @abstractmethod

@@ -94,6 +94,7 @@ class FastGauss(Family):
     name: ClassVar[str] = "fastgauss"
     version: ClassVar[int] = 1
     lattice_bits: ClassVar[tuple[int, int]] = (16, 30)
+    is_biased: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for field, value, high in (

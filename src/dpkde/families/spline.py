@@ -88,6 +88,7 @@ class Spline(Family):
     name: ClassVar[str] = "spline"
     version: ClassVar[int] = 1
     lattice_bits: ClassVar[tuple[int, int]] = (narrow.SHARE_BITS, 30)
+    is_biased: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for field, low, high in (
