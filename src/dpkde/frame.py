@@ -47,13 +47,13 @@ class Frame:
         A kernel of directions or of sets brings its domain with it, where none is declared.
         """
         told = {
-            "the points": dim,
+            "the table": dim,
             "the bounds": domain.dim,
             "the bandwidth": getattr(kernel, "dim", None) or kernel.bandwidth.dim,
         }
         known = {source: value for source, value in told.items() if value is not None}
         if not known and fallback_dim is not None:
-            known["the points"] = fallback_dim
+            known["the table"] = fallback_dim
         if not known:
             ways = {
                 "space": "bounds, a bandwidth for each column",
@@ -64,7 +64,7 @@ class Frame:
                 f"the number of columns is open: give {ways[home(kernel)]}, or dim= (--dim) to plan"
             )
         if len(set(known.values())) > 1:
-            said = ", ".join(f"{source} have {value}" for source, value in known.items())
+            said = ", ".join(f"{value} in {source}" for source, value in known.items())
             raise SchemaError(f"the number of columns does not agree: {said}")
         count = next(iter(known.values()))
         if count < 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
@@ -147,6 +148,26 @@ def test_number_of_frequencies_follows_the_formula() -> None:
         assert 0.7 * best <= chosen.frequencies <= 1.3 * best
     gaussian = (Amount(rho=Fraction(1, 50)), DiscreteGaussian)
     assert Fourier().choose(frame, _outlook(100_000, gaussian)).frequencies == 1 << 14
+
+
+def test_frequencies_of_many_columns_stay_small() -> None:
+    """Where n allows thousands of frequencies, a hundred thousand columns allow few hundred."""
+    frame = Frame.of(dpkde.Gaussian(100.0), as_domain(None), dim=100_000)
+    view = _outlook(1e6, (Amount(epsilon=Fraction(1)), MaxNorm))
+    chosen = Fourier().choose(frame, view)
+    assert chosen.frequencies is not None
+    assert 300 <= chosen.frequencies <= (1 << 26) / 100_000
+    with pytest.raises(dpkde.ParameterError, match="use at most 2684"):
+        Fourier(2685).draw(frame, 22, seed=1)
+
+
+def test_memory_of_drawing_is_that_of_the_frequencies() -> None:
+    frame = Frame.of(dpkde.Gaussian(1.0), as_domain(None), dim=500)
+    tracemalloc.start()
+    pair = Fourier(8192).draw(frame, 22, seed=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.25 * pair.frequencies.nbytes
 
 
 def test_gaussian_noise_does_not_grow_with_frequencies() -> None:

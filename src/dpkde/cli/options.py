@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from pathlib import Path
@@ -96,8 +97,26 @@ Buckets = Annotated[
         help="Buckets a repetition of the hashing family, a power of two. Default: chosen."
     ),
 ]
+
+
+def whole(text: str) -> int:
+    """Return a whole number, written in any way that Python reads one.
+
+    >>> whole("1e5"), whole("100_000")
+    (100000, 100000)
+    """
+    for read in (int, float):
+        with suppress(ValueError):
+            if (value := read(text)) == value // 1 < 2.0**63:
+                return int(value)
+    raise typer.BadParameter(f"a whole number such as 100000 is needed, got {text!r}")
+
+
 ExpectedRows = Annotated[
-    int | None, typer.Option(help="A public guess of the number of rows; needed to plan.")
+    int | None,
+    typer.Option(
+        parser=whole, metavar="<int>", help="A public guess of the number of rows; needed to plan."
+    ),
 ]
 TypicalDensity = Annotated[
     float | None,

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
+from dpkde.families import spectrum
 from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, Terms, Worst
 from dpkde.frame import Frame
 from dpkde.kernels import Points, ShiftInvariantKernel, has_spectrum
@@ -38,11 +39,9 @@ Form = Literal["pairs", "phase"]
 
 MOST_CHOSEN = 1 << 14
 """Most frequencies chosen without being asked: curator time and file size grow with them."""
-_SEED_BLOCK = 64
 _STEP_BITS = 14
 _LEAST_STEP_BITS, _MOST_STEP_BITS = 6, 20
 _LIMIT = 1 << 30
-_EXACT = 2.0**52
 _SLACK = 310
 """What the check in `phases.turn` lets a pair be longer than 2^bits, for 22 bits; see the proof."""
 
@@ -99,6 +98,8 @@ class Fourier(Family):
         """Every kernel with a spectrum, in any domain that is not wider than 2^24 bandwidths."""
         if not has_spectrum(frame.kernel):
             return f"the {frame.kernel.name} kernel has no spectrum to draw frequencies from"
+        if frame.dim > spectrum.MOST_COLUMNS:
+            return f"{frame.dim} columns are more than the {spectrum.MOST_COLUMNS} that it takes"
         try:
             step_bits_for(frame.reach())
         except ParameterError as error:
@@ -147,7 +148,9 @@ class Fourier(Family):
             yield self.choose(frame, outlook)
             return
         for power in range(4, 4 * MOST_CHOSEN.bit_length() - 3):
-            yield replace(self, frequencies=round(2 ** (power / 4))).choose(frame, outlook)
+            count = round(2 ** (power / 4))
+            if count * frame.dim <= spectrum.MOST_NUMBERS_CHOSEN:
+                yield replace(self, frequencies=count).choose(frame, outlook)
 
     def choose(self, frame: Frame, outlook: Outlook) -> Fourier:
         """Return the family with the number of frequencies of least predicted error.
@@ -165,7 +168,9 @@ class Fourier(Family):
             with suppress(ParameterError):  # a table of this size would not fit
                 errors[family._settled()] = family.predict(frame, outlook).error
         if not errors:
-            raise ParameterError("no number of frequencies fits this epsilon and capacity")
+            raise ParameterError(
+                f"no number of frequencies fits this epsilon, capacity and {frame.dim} columns"
+            )
         least = min(errors.values())
         return replace(self, frequencies=min(d for d, e in errors.items() if e <= 1.01 * least))
 
@@ -191,24 +196,7 @@ class Fourier(Family):
         self.check(frame)
         assert isinstance(kernel, ShiftInvariantKernel)
         step_bits = self.step_bits if self.step_bits is not None else step_bits_for(frame.reach())
-        per_step = 2.0 ** (32 - step_bits) / (2 * math.pi)
-        omegas, betas, others = [], [], []
-        for block in range(-(-d // _SEED_BLOCK)):
-            sequence = np.random.SeedSequence(seed, spawn_key=(block,))
-            generator = np.random.Generator(np.random.Philox(sequence))
-            omegas.append(kernel.spectrum(generator, _SEED_BLOCK, frame.dim))
-            betas.append(generator.integers(-(1 << 31), 1 << 31, _SEED_BLOCK, dtype=np.int64))
-            shape = (_SEED_BLOCK, frame.dim)
-            others.append(generator.integers(-(1 << 31), 1 << 31, shape, dtype=np.int64))
-        with np.errstate(all="ignore"):
-            turns = np.rint(np.concatenate(omegas)[:d] * per_step)
-            # The remainder is exact in float64, and lies in (−2³², 2³²).
-            wrapped = np.fmod(turns, 2.0**32)
-        # Spectra with heavy tails have frequencies whose remainder no float holds: any will do.
-        held = np.abs(turns) < _EXACT
-        wrapped = np.where(held, wrapped, np.concatenate(others)[:d])
-        frequencies = wrapped.astype(np.int64).astype(np.int32)
-        phase = np.concatenate(betas)[:d].astype(np.int32)
+        frequencies, phase = spectrum.draw(kernel, frame.dim, d, step_bits, seed)
         offsets = phase if self.form == "phase" else np.zeros(d, dtype=np.int32)
         return FourierPair(frame, bits, self.form, step_bits, frequencies, offsets)
 

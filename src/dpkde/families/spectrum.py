@@ -1,0 +1,53 @@
+"""Frequencies of the Fourier family: drawn from a kernel's spectrum, kept as integers.
+
+A frequency is a fraction of a turn for each step of a coordinate, in units of 2⁻³² turns, so that
+phases are sums of integers modulo 2³²: the same on every machine and in every order.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import ParameterError
+from dpkde.kernels import ShiftInvariantKernel
+
+MOST_NUMBERS, MOST_NUMBERS_CHOSEN = 1 << 28, 1 << 26
+"""Most numbers in all frequencies together, 4 bytes each in a release: if asked for, if chosen."""
+MOST_COLUMNS = 1 << 20
+_BLOCK = 64
+_EXACT = 2.0**52
+
+Integers = NDArray[np.int32]
+
+
+def draw(
+    kernel: ShiftInvariantKernel, dim: int, count: int, step_bits: int, seed: int
+) -> tuple[Integers, Integers]:
+    """Return frequencies and phases; the first ones of a seed are the same for every count.
+
+    They come in blocks, each of a stream of its own: what is held beyond them is one block.
+    """
+    if count * dim > MOST_NUMBERS:
+        raise ParameterError(
+            f"{count} frequencies of {dim} numbers each do not fit: use at most "
+            f"{MOST_NUMBERS // dim}"
+        )
+    per_step = 2.0 ** (32 - step_bits) / (2 * math.pi)
+    frequencies, phases = np.empty((count, dim), np.int32), np.empty(count, np.int32)
+    for block, start in enumerate(range(0, count, _BLOCK)):
+        sequence = np.random.SeedSequence(seed, spawn_key=(block,))
+        generator = np.random.Generator(np.random.Philox(sequence))
+        with np.errstate(all="ignore"):
+            turns = np.rint(kernel.spectrum(generator, _BLOCK, dim) * per_step)
+            # The remainder is exact in float64, and lies in (−2³², 2³²).
+            wrapped = np.fmod(turns, 2.0**32)
+        offsets = generator.integers(-(1 << 31), 1 << 31, _BLOCK, dtype=np.int64)
+        # Spectra with heavy tails have frequencies whose remainder no float holds: any will do.
+        others = generator.integers(-(1 << 31), 1 << 31, (_BLOCK, dim), dtype=np.int64)
+        wrapped = np.where(np.abs(turns) < _EXACT, wrapped, others).astype(np.int64)
+        frequencies[start : start + _BLOCK] = wrapped.astype(np.int32)[: count - start]
+        phases[start : start + _BLOCK] = offsets.astype(np.int32)[: count - start]
+    return frequencies, phases
