@@ -131,14 +131,19 @@ def test_one_record_cannot_reach_another_through_what_was_drawn() -> None:
 def test_what_f_does_with_a_private_value_is_not_seen(recwarn: pytest.WarningsRecorder) -> None:
     import warnings
 
+    class Panic(BaseException):
+        pass
+
     class Loud(Wild):
         def f(self, x: NDArray[np.float64], drawn: dict[str, NDArray[Any]]) -> Any:
             warnings.warn(f"the secret is {x}", stacklevel=1)
             if self.how == "leaves":
                 raise SystemExit(3)
+            if self.how == "panics":
+                raise Panic(f"the secret is {x}")
             return np.emath.sqrt(-np.ones(3)) if self.how == "complex" else np.zeros(3)
 
-    for how in ("leaves", "complex", "warns"):
+    for how in ("leaves", "panics", "complex", "warns"):
         points = np.full((5, 1), 0.123)
         dpkde.publish(points, kernel=FRAME.kernel, bounds=[(-1, 1)], epsilon=1, family=Loud(how))
     assert not recwarn.list

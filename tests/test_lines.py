@@ -88,6 +88,23 @@ def test_rules_of_a_line() -> None:
     assert np.array_equal(rows_of(text), np.array(expected, dtype=float), equal_nan=True)
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 1 << 20])
+def test_a_missing_value_in_a_single_column_is_a_record(
+    ending: str, last: bool, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There a record without a value can be a blank line; the number of rows must not tell."""
+    monkeypatch.setattr(tables, "TEXT_BLOCK", block)
+    values = ["", "1", "", "", "2", '""', "3"]
+    text = ending.join(values) + (ending if last else "")
+    found = rows_of(text.encode(), header=f"a{ending}".encode())
+    expected = [np.nan, 1, np.nan, np.nan, 2, np.nan, 3]
+    assert np.array_equal(found[:, 0], expected, equal_nan=True)
+    assert len(rows_of(b"", header=b"a\n")) == len(rows_of(b"", header=b"a")) == 0
+    assert len(rows_of(b"\n\n", header=b"a\n")) == 2
+
+
 def test_over_long_lines_are_one_bad_record(monkeypatch: pytest.MonkeyPatch) -> None:
     long = b"1" * (lines.MAX_LINE + 1) + b",2"
     for block in (1 << 20, 1 << 18, 1 << 23):

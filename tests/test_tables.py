@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 
 import dpkde
 from dpkde.tables import open_points
@@ -242,13 +245,51 @@ def test_values_do_not_decide_whether_a_table_is_read() -> None:
 
 
 def test_old_line_ends_are_refused_whether_there_are_rows_or_not(tmp_path: Path) -> None:
-    for text in ("a,b", "a,b\r", "a,b\r1,2\r", "a,b\r1,2\r3,4\r"):
+    for text in ("", "a,b\r", "a,b\r1,2\r", "a,b\r1,2\r3,4\r"):
         (tmp_path / "t.csv").write_bytes(text.encode())
         with pytest.raises(dpkde.SchemaError, match="no header line"):
             open_points(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("a" * 200_000 + ",b\n1,2\n")
     with pytest.raises(dpkde.SchemaError, match="not a header"):
         open_points(tmp_path / "t.csv")
+
+
+def test_an_empty_table_may_end_with_its_header(tmp_path: Path) -> None:
+    """As joined lines do: whether there is a record must not decide whether there is an error."""
+    for content, count in (("a,b", 0), ("a,b\n", 0), ("a,b\n1,2", 1)):
+        (tmp_path / "t.csv").write_text(content)
+        source = open_points(tmp_path / "t.csv", ["b", "a"])
+        assert source.columns == ("b", "a")
+        assert sum(len(piece.rows()) for piece in source.read()) == count
+
+
+def test_decimals_are_numbers() -> None:
+    """As a database's columns of exact numbers arrive."""
+    frame = pd.DataFrame({"a": [Decimal("0.25"), Decimal("NaN"), Fraction(1, 2), "0.5", None]})
+    (piece,) = open_points(frame).read()
+    assert np.array_equal(piece.rows()[:, 0], [0.25, np.nan, 0.5, np.nan, np.nan], equal_nan=True)
+
+
+class Located(pd.DataFrame):  # type: ignore[misc]
+    """A data frame of somebody else's library."""
+
+
+class Strange:
+    """An array with columns of which we know nothing."""
+
+    columns = ("lat", "lon")
+
+    def __array__(self, *_: object, **__: object) -> NDArray[np.float64]:
+        return np.zeros((3, 2))
+
+
+def test_columns_are_chosen_by_name_in_every_frame() -> None:
+    rows = {"lat": [1.0, 2.0], "lon": [3.0, 4.0]}
+    for frame in (pd.DataFrame(rows), Located(rows)):
+        (piece,) = open_points(frame, ["lon", "lat"]).read()
+        assert piece.rows().tolist() == [[3.0, 1.0], [4.0, 2.0]]
+    with pytest.raises(dpkde.SchemaError, match="has columns, but is no data frame known here"):
+        open_points(Strange(), ["lon", "lat"])
 
 
 def test_pieces_report_their_size(tmp_path: Path) -> None:

@@ -219,7 +219,9 @@ class CustomPair(Pair):
             if values.dtype.kind not in "fiub":
                 return nothing
             values = values.astype(np.float64)
-        except (Exception, SystemExit):  # a private value must not be seen to fail
+        except KeyboardInterrupt:  # the caller's, not the record's
+            raise
+        except BaseException:  # a private value must not be seen to fail
             return nothing
         if values.shape != (bounds.cells,) or not np.isfinite(values).all():
             return nothing

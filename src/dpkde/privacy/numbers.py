@@ -50,7 +50,7 @@ def exact(value: Exact, name: str) -> Fraction:
 def _is_short(value: Any) -> bool:
     """Tell numbers of some hundred digits at most from those that would take for ever to write."""
     if isinstance(value, str):
-        power = re.search(r"[eE][+-]?(\d+)", value)
+        power = re.search(r"[eE][+-]?([\d_]+)", value)
         return len(value) <= 400 and (power is None or len(power.group(1)) <= 3)
     return not isinstance(value, Decimal) or not value.is_finite() or abs(value.adjusted()) < 1000
 

@@ -82,6 +82,11 @@ def open_points(
     names = None if columns is None else tuple(str(name) for name in columns)
     if is_sparse(points):
         return open_sparse(points, names)
+    if hasattr(points, "columns") and not isinstance(points, np.ndarray):
+        raise SchemaError(
+            f"{type(points).__name__} has columns, but is no data frame known here: make a pandas, "
+            "polars or Arrow one of it, or an array"
+        )
     if hasattr(points, "__array__"):
         rows = np.asanyarray(points)
         if rows.ndim == 1 and not rows.size:

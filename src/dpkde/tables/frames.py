@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,8 @@ _KINDS = (*_NUMBERS, "Float32", "Float64", "Boolean")
 
 def is_frame(points: Any) -> bool:
     """Tell a data frame, or a column of one, from arrays and the rest."""
-    return type(points).__module__.partition(".")[0] in _LIBRARIES and (
+    bases = {base.__module__.partition(".")[0] for base in type(points).__mro__}
+    return not bases.isdisjoint(_LIBRARIES) and (
         hasattr(type(points), "columns") or hasattr(points, "__array__")
     )
 
@@ -96,8 +99,8 @@ def _numbers(series: Any) -> NDArray[np.float64]:
 
 
 def _cell(value: Any) -> float:
-    """Return a Python number as a float, and anything else as NaN."""
-    if isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_)):
+    """Return a number as a float, and anything else as NaN."""
+    if isinstance(value, (Real, Decimal, np.bool_)):
         try:
             return float(value)
         except (OverflowError, TypeError, ValueError):

@@ -5,7 +5,8 @@ swallow, shift or end the records after it, and their errors quote the offending
 record is a line**, whatever is in it. What is not a finite number becomes NaN, a line with too many
 or too few fields becomes a row of NaN, and nothing raises. So a record cannot touch its neighbours.
 
-Rules. Lines end with ``\n`` or ``\r\n``; blank ones are no records. Fields are separated by the
+Rules. Lines end with ``\n`` or ``\r\n``. Blank ones are no records, except in a table of one
+column, where a missing value leaves nothing else of its line. Fields are separated by the
 delimiter; a field that begins with ``"`` runs to its closing ``"`` within the line. Spaces around a
 field are ignored. A number is ``[+-]digits[.digits][e[+-]digits]``, with at least one digit before
 the exponent. A line longer than `MAX_LINE` bytes is a row of NaN.
@@ -113,18 +114,19 @@ def count_lines(text: NDArray[np.uint8]) -> int:
 def parse_lines(
     text: NDArray[np.uint8], delimiter: int, wanted: NDArray[np.int64], rows: NDArray[np.float64]
 ) -> int:
-    """Write the wanted fields of each line, and return how many lines there were.
+    """Write the wanted fields of each line, and return how many records there were.
 
+    Lines are what line breaks are between: after the last one there is one more, if only a blank.
     `wanted` has one entry for each field a line should have: the column of `rows` to write it to,
     or −1.
     """
     n, position, size = 0, 0, text.size
-    while position < size:
+    while position <= size:
         end = position
         while end < size and text[end] != _NEWLINE:
             end += 1
         stop = end - 1 if end > position and text[end - 1] == _RETURN else end
-        if stop > position:
+        if stop > position or wanted.size == 1:
             good = stop - position <= MAX_LINE and _parse_line(
                 text, position, stop, delimiter, wanted, rows[n]
             )

@@ -90,7 +90,10 @@ def choose_columns(
         if len(found) != 1:
             fault = f"{what} has {'no column' if not found else 'more than one column'} {name!r}"
             if not listed:
-                raise SchemaError(f"{fault} in its first line, the header")
+                raise SchemaError(
+                    f"{fault} in its first line, the header; if its fields are not between "
+                    "commas, say so by delimiter (--delimiter)"
+                )
             shown = ", ".join(available[:20]) + (", …" if len(available) > 20 else "")
             raise SchemaError(f"{fault}; its columns are: {shown}")
         places.append(found[0])

@@ -55,7 +55,7 @@ def open_text(
 def _header(stream: _Readable, what: str) -> tuple[bytes, bytes]:
     """Return the first line, and what was read beyond it.
 
-    It has to end with a line break, whether records follow or not.
+    A table without records may end with it, line break or not.
     """
     data = b""
     while b"\n" not in data and len(data) < _HEADER_LIMIT:
@@ -66,8 +66,8 @@ def _header(stream: _Readable, what: str) -> tuple[bytes, bytes]:
             break
         data += more
     line, end, rest = data.partition(b"\n")
-    if not end:
-        raise SchemaError(f"{what} has no header line with column names and a line break")
+    if not line or (not end and b"\r" in line):  # line ends of old, whether records follow or not
+        raise SchemaError(f"{what} has no header line with column names")
     return line, rest
 
 
@@ -116,13 +116,17 @@ def _blocks(
     too_long = False
     while True:
         more = stream.read(size)
-        block, newline, rest = (tail + more).rpartition(b"\n") if more else (tail, b"", b"")
+        block, newline, rest = (tail + more).rpartition(b"\n")
+        if not more:
+            block, rest = tail.removesuffix(b"\n"), b""
         if newline or not more:
+            lined = bool(tail or newline)
             if too_long:  # the end of a line that was given up: one record, without a number
-                _, _, block = block.partition(b"\n")
+                _, between, block = block.partition(b"\n")
+                lined = bool(between)
                 yield Piece(partial(np.full, (1, columns), np.nan), 0)
                 too_long = False
-            if block:
+            if lined:
                 yield Piece(partial(parse, block), len(block) + 1)
         tail = rest
         if not more:
