@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,28 @@ def test_no_seeded_randomness_near_privacy(path: Path) -> None:
         code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(">>>"))
         for word in ("np.random", "import random", "default_rng"):
             assert word not in code
+
+
+EXTRAS = {
+    "matplotlib": "dpkde.demo",
+    "narwhals": "dpkde.tables.frames",
+    "opendp": "dpkde.privacy.noise.reference",
+    "pyarrow": "dpkde.tables",
+    "pytest": "dpkde.testing",
+    "rich": "dpkde.cli",
+    "typer": "dpkde.cli",
+}
+"""Packages that are not installed with dpkde, and the only places that may ask for them."""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_what_is_imported_is_installed(path: Path) -> None:
+    """Tests run where everything is installed, so nothing else would tell."""
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    needed = {re.split(r"[^a-z]", text)[0] for text in project["project"]["dependencies"]}
+    assert {"numpy", "scipy"} <= needed
+    for name in {name.partition(".")[0] for name in _imports(path)} - {"dpkde", *needed}:
+        assert name in sys.stdlib_module_names or _name(path).startswith(EXTRAS[name])
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_name)
