@@ -446,7 +446,7 @@ def test_the_swollen_sample() -> None:
             assert stats.poisson.sf(most, mean) <= failure
 
 
-# What reviews found
+# Where promises and intervals end
 
 
 @pytest.mark.parametrize("family", ["fourier", "hashing"])

@@ -118,6 +118,21 @@ def test_exact_kde() -> None:
     assert dpkde.nonprivate.kde(points[:0], queries, kernel).tolist() == [0.0] * 7
 
 
+def test_a_bandwidth_matrix_is_symmetric_at_every_scale() -> None:
+    for scale in (1e-8, 1.0, 1e8):
+        with pytest.raises(dpkde.ParameterError, match="bandwidth"):
+            dpkde.Gaussian(scale * np.array([[1.0, 0.5], [0.0, 1.0]]))
+        dpkde.Gaussian(scale * np.array([[1.0, 0.5], [0.5 + 1e-13, 1.0]]))
+    with pytest.raises(dpkde.ParameterError, match="std must be"):
+        dpkde.Gaussian.from_std("wide")  # type: ignore[arg-type]
+
+
+def test_points_that_are_not_finite_are_left_out() -> None:
+    points = np.array([[0.0], [np.nan], [1.0], [np.inf]])
+    found = dpkde.nonprivate.kde(points, [[0.0]], dpkde.Gaussian(1.0))
+    assert found == pytest.approx((1 + math.exp(-1)) / 2)
+
+
 def test_a_family_without_noise() -> None:
     generator = np.random.default_rng(3)
     points, queries = generator.normal(size=(500, 3)), generator.normal(size=(7, 3))
@@ -125,7 +140,7 @@ def test_a_family_without_noise() -> None:
     found = dpkde.nonprivate.estimate(points, queries, kernel, dpkde.Fourier(1 << 14))
     assert np.abs(found - dpkde.nonprivate.kde(points, queries, kernel)).max() < 0.03
     with pytest.raises(dpkde.ParameterError, match="set the family's parameters"):
-        dpkde.nonprivate.estimate(points, queries, kernel, "fourier")
+        dpkde.nonprivate.estimate(points, queries, kernel, dpkde.Fourier())
 
 
 SPACE: dict[str, tuple[Kernel, Callable[[NDArray[np.float64]], float]]] = {

@@ -36,10 +36,11 @@ from numpy.typing import NDArray
 
 from dpkde.domain import Box
 from dpkde.errors import FormatError, ParameterError
-from dpkde.families.base import Worst, is_real
+from dpkde.families.base import Worst
 from dpkde.frame import Frame
 from dpkde.kernels import Points, home
 from dpkde.kernels.smoothness import lipschitz
+from dpkde.numeric import is_real
 from dpkde.privacy.laws import Law, MaxNorm
 from dpkde.tails import RADIUS_SHARE, bounded, count_margin, deviation, noise
 

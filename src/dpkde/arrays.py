@@ -66,9 +66,9 @@ def as_rows(values: ArrayLike, dim: int | None, what: str) -> NDArray[Any]:
 def as_queries(values: ArrayLike, dim: int) -> Points:
     """Return queries as float64 of shape (n_queries, dim); a single point may be one row."""
     try:
-        array = np.asarray(values)
+        array = np.asanyarray(values)
     except (TypeError, ValueError):
         raise SchemaError("queries must be an array of real numbers, one row a point") from None
-    if array.ndim == 1 and dim > 1:
+    if array.ndim == 1 and array.size and dim > 1:
         array = array[np.newaxis, :]
     return as_rows(array, dim, "queries").astype(np.float64, copy=False)

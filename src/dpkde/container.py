@@ -21,7 +21,6 @@ anything is parsed or allocated, and whatever is off raises `FormatError` with o
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import os
@@ -35,7 +34,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, ParameterError
 
-MAX_HEADER = 1 << 20
+MAX_HEADER = 1 << 26
 MAX_FILE = 1 << 34
 _DTYPES: dict[str, np.dtype[Any]] = {
     "I64": np.dtype("<i8"),
@@ -77,31 +76,52 @@ def write(
 ) -> None:
     """Write a file atomically: after a crash there is the old file or the whole new one.
 
+    Only files of ours are written over: what else is there may be the private table.
     A secret file stays readable by its owner alone, where the system knows such a thing.
     """
     from safetensors.numpy import save
 
     text = canonical(document)
     arrays = {name: _little(array) for name, array in tensors.items()}
+    if len(text) > MAX_HEADER // 2:
+        raise ParameterError(f"a file's document takes at most {MAX_HEADER // 2} characters")
     payload = save(arrays, metadata={"dpkde": text, "sha256": digest(text, arrays)})
     target = Path(path)
     if not target.name:
         raise ParameterError(f"{str(path)!r} is not the name of a file to write")
+    if is_foreign(target):
+        raise ParameterError(
+            f"{target} exists and is no dpkde file; it is not overwritten: choose another name"
+        )
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(temporary, flags, 0o600 if secret else 0o666)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(payload)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
     except OSError as error:  # named after the file that was asked for, not our temporary one
+        if error.errno is None:
+            raise
         raise type(error)(error.errno, error.strerror, str(target)) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+
+
+def is_foreign(path: Path) -> bool:
+    """Tell whether there is a file that does not begin as ours do."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        try:
+            _header(file, os.fstat(file.fileno()).st_size, FormatError(""))
+        except (FormatError, ValueError, RecursionError):
+            return True
+    return False
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -121,11 +141,6 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
         return _typed(lambda error: _read(file, size, error), str(path))
 
 
-def parse(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the document and the tensors held in `data`; `name` is for the messages."""
-    return _typed(lambda error: _read(io.BytesIO(data), len(data), error), name)
-
-
 Parts = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 
@@ -142,14 +157,8 @@ def _typed(action: Callable[[FormatError], Parts], name: str) -> Parts:
 
 def _read(file: BinaryIO, size: int, error: FormatError) -> Parts:
     """Read the header, and the rest only if the header accounts for every byte of it."""
-    length = int.from_bytes(file.read(8), "little")
-    if size < 8 or length > min(MAX_HEADER, size - 8):
-        raise error
-    header = _object(file.read(length), error)
-    metadata = header.pop("__metadata__", None)
-    if not isinstance(metadata, dict) or set(metadata) != {"dpkde", "sha256"}:
-        raise error
-    text = metadata["dpkde"]
+    header, metadata = _header(file, size, error)
+    length, text = file.tell() - 8, metadata["dpkde"]
     if not isinstance(text, str) or not text.isascii():
         raise error
     entries = _layout(header, size - 8 - length, error)
@@ -161,6 +170,18 @@ def _read(file: BinaryIO, size: int, error: FormatError) -> Parts:
     if digest(text, tensors) != metadata["sha256"]:
         raise FormatError(f"{error}: its contents do not match its digest")
     return _object(text.encode("ascii"), error), tensors
+
+
+def _header(file: BinaryIO, size: int, error: FormatError) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the tensors' entries and the metadata."""
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or length > min(MAX_HEADER, size - 8):
+        raise error
+    header = _object(file.read(length), error)
+    metadata = header.pop("__metadata__", None)
+    if not isinstance(metadata, dict) or set(metadata) != {"dpkde", "sha256"}:
+        raise error
+    return header, metadata
 
 
 def _object(text: bytes, error: FormatError) -> dict[str, Any]:

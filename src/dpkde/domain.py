@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, ParameterError
 from dpkde.kernels import Points
+from dpkde.numeric import is_whole
 
 Outside = Literal["clip", "drop"]
 Mask = NDArray[np.bool_]
@@ -280,9 +281,9 @@ class Sets(Domain):
     kind: ClassVar[str] = "sets"
 
     def __post_init__(self) -> None:
-        size = self.universe
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size < 1 << 31:
+        if not is_whole(self.universe) or not 1 <= self.universe < 1 << 31:
             raise ParameterError("the universe of Sets must be a positive whole number")
+        object.__setattr__(self, "universe", int(self.universe))
 
     @property
     def dim(self) -> int:

@@ -24,11 +24,14 @@ _BLOCK = 1 << 22
 def kde(points: ArrayLike, queries: ArrayLike, kernel: Kernel) -> NDArray[np.float64]:
     """Return the exact mean of k(x, y) over the points, at each query. O(n·q·d); not private.
 
+    Points with a coordinate that is not finite are left out, as they are from a release.
+
     >>> from dpkde import Gaussian
     >>> kde([[0.0], [1.0]], [[0.0]], Gaussian(1.0)).round(4)
     array([0.6839])
     """
     rows = as_rows(points, None, "points").astype(np.float64, copy=False)
+    rows = rows[np.isfinite(rows).all(axis=1)]
     make_frame(kernel, as_domain(None), rows.shape[1])
     targets = as_queries(queries, rows.shape[1])
     step = max(1, _BLOCK // max(1, len(targets)))
@@ -43,7 +46,7 @@ def estimate(
     points: ArrayLike,
     queries: ArrayLike,
     kernel: Kernel,
-    family: str | Family,
+    family: Family,
     *,
     bounds: BoundsLike = None,
     seed: int = 0,

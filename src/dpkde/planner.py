@@ -29,12 +29,12 @@ from dpkde.families.base import (
     Prediction,
     Tensors,
     family_from_json,
-    is_real,
     registry,
 )
 from dpkde.forecast import after_count, outlook
 from dpkde.frame import Frame
 from dpkde.kernels import Kernel, kernel_from_json
+from dpkde.numeric import is_real, is_whole
 from dpkde.privacy.budget import Adjacency, Budget, Guarantee
 from dpkde.privacy.numbers import Exact
 
@@ -273,16 +273,16 @@ def check_density(value: float | None) -> float | None:
 
 def check_capacity(bits: int) -> int:
     """Check a declared capacity of 2^bits records."""
-    if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= 47:
+    if not is_whole(bits) or not 1 <= bits <= 47:
         raise ParameterError(f"capacity_bits must be from 1 to 47, got {bits!r}")
-    return bits
+    return int(bits)
 
 
 def check_rows(value: int | None) -> int | None:
     """Check a public guess of the number of records."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value < 2**62:
+    if not is_real(value) or not 1 <= value < 2**62:
         raise ParameterError(f"expected_rows is a public guess of n, from 1 to 2^62, got {value!r}")
     return int(value)
 
@@ -299,7 +299,7 @@ def draw_plan(
     """Set what is open, draw the public randomness, and freeze."""
     if seed is None:
         seed = secrets.randbits(128)
-    elif isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    elif not is_whole(seed) or seed < 0:
         raise ParameterError(f"seed must be a whole number, at least 0, got {seed!r}")
     names = None if columns is None else tuple(str(name) for name in columns)
     if names is not None and len(names) != frame.dim:
@@ -311,9 +311,9 @@ def draw_plan(
     return Plan(
         frame,
         settled,
-        settled.draw(frame, bits, seed),
+        settled.draw(frame, bits, int(seed)),
         view.capacity_bits,
-        seed,
+        int(seed),
         names,
         considered,
     )

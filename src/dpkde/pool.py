@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from dpkde.errors import ParameterError
+from dpkde.numeric import is_whole
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -33,9 +34,9 @@ def mapped(
     >>> list(mapped(abs, [-1, 2, -3], threads=2))
     [1, 2, 3]
     """
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int)):
-        raise ParameterError(f"threads must be a whole number, got {threads!r}")
-    count = cores() if threads is None else max(1, threads)
+    if threads is not None and (not is_whole(threads) or threads < 1):
+        raise ParameterError(f"threads must be a whole number, at least 1, got {threads!r}")
+    count = cores() if threads is None else int(threads)
     if count == 1:
         yield from map(function, items)
         return

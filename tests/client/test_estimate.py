@@ -128,7 +128,9 @@ def test_what_queries_may_look_like() -> None:
     release = dpkde.publish(POINTS, kernel=KERNEL, bounds=BOUNDS, epsilon=1)
     assert release.kde([0.0, 0.0]).shape == (1,)
     assert release.kde([[0, 0], [1, 1]]).shape == (2,)
-    assert release.kde(np.empty((0, 2))).shape == (0,)
+    assert release.kde(np.empty((0, 2))).shape == release.kde([]).shape == (0,)
+    hidden = np.ma.array([[0.0, 0.0], [0.0, 0.0]], mask=[[True, False], [False, False]])
+    assert np.isnan(release.kde(hidden)).tolist() == [True, False]
     strange = release.kde([[np.nan, 0.0], [np.inf, 0.0], [0.0, 0.0]])
     assert np.isnan(strange).tolist() == [True, True, False]
     assert np.isfinite(release.kde([[1e300, 0.0], [0.0, -1e308]])).all()
@@ -141,6 +143,7 @@ def test_what_queries_may_look_like() -> None:
             release.kde([0.0, 0.0], groups=groups)  # type: ignore[arg-type]
     line = dpkde.publish(POINTS[:, :1], kernel=KERNEL, bounds=[(-2, 2)], epsilon=1)
     assert line.kde([0.0, 0.5, 1.0]).shape == (3,)
+    assert line.kde([]).shape == (0,)
 
 
 def test_groups_are_medians() -> None:

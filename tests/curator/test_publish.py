@@ -6,6 +6,7 @@ import functools
 import logging
 import warnings
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,8 @@ def test_shares_of_the_count_follow_the_formula() -> None:
         ({"threads": "2"}, "threads"),
         ({"extras": "x"}, "mapping"),
         ({"bounds": [(0, 1)] * 3}, "does not agree"),
+        ({"epsilon": "1e-9_999_999_999"}, "finite number"),
+        ({"threads": 0}, "threads must be"),
         ({"bounds": [0, 1]}, r"\(low, high\)"),
         ({"epsilon": 0}, "epsilon must be positive"),
         ({"epsilon": None}, "exactly one"),
@@ -216,6 +219,21 @@ def test_shares_of_the_count_follow_the_formula() -> None:
 def test_wrong_use_names_the_fix(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(dpkde.ParameterError, match=told):
         publish(**changes)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path: Path) -> None:
+    three: Any = np.int64(3)
+    made = publish(
+        family=dpkde.Fourier(three),
+        seed=three,
+        threads=three,
+        expected_rows=three,
+        columns=["x", "y"],
+    )
+    made.save(tmp_path / "r")
+    assert dpkde.load(tmp_path / "r").plan == made.plan
+    assert np.isfinite(made.kde([[0.0, 9.0]], groups=three)).all()
+    assert dpkde.Sets(three) == dpkde.Sets(3)
 
 
 def test_a_plan_is_not_contradicted() -> None:

@@ -34,7 +34,7 @@ KERNELS: dict[str, Kernel] = {
     "jaccard": dpkde.Jaccard(),
     "product": dpkde.Product([dpkde.Hat(3.0), dpkde.Laplacian(2.0)]),
     "mixture": dpkde.Mixture([dpkde.Hat(2.0), dpkde.Laplacian(1.0)], [0.3, 0.7]),
-    "matrix": dpkde.Product([dpkde.Gaussian(1.0), dpkde.Matern(0.5, 3.0)]),
+    "product with matern": dpkde.Product([dpkde.Gaussian(1.0), dpkde.Matern(0.5, 3.0)]),
 }
 SERVED = {
     "fourier": set(KERNELS) - {"geodesic", "jaccard"},
@@ -175,4 +175,4 @@ def test_the_planner_serves_every_kernel(name: str) -> None:
     )
     assert plan.prediction is not None
     error = float(np.abs(release.kde(points[:50]) - exact).mean())
-    assert error < 8 * plan.prediction.error  # seeds are fixed: noise of ten standard deviations
+    assert plan.prediction.error / 8 < error < 8 * plan.prediction.error

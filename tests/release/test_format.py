@@ -197,6 +197,39 @@ def _refused(data: bytes, tmp_path: Path) -> str:
     return message
 
 
+def test_what_can_be_written_can_be_read(tmp_path: Path) -> None:
+    """A full matrix of 240 columns takes over a megabyte of JSON."""
+    root = np.random.default_rng(0).normal(size=(240, 240))
+    kernel = dpkde.Gaussian(root @ root.T / 240 + np.eye(240))
+    plan = dpkde.plan(kernel=kernel, epsilon=1, family=dpkde.Fourier(2))
+    plan.save(tmp_path / "p.dpkde")
+    assert (tmp_path / "p.dpkde").stat().st_size > 1 << 20
+    assert dpkde.Plan.load(tmp_path / "p.dpkde") == plan
+    with pytest.raises(dpkde.ParameterError, match="at most"):
+        container.write(tmp_path / "q", {"long": "x" * container.MAX_HEADER}, {})
+    with pytest.raises(dpkde.ParameterError, match="extras take"):
+        dpkde.publish(
+            [[0.5]], kernel=dpkde.Gaussian(1.0), epsilon=1, extras={"a/b": "x" * (1 << 21)}
+        )
+
+
+def test_only_files_of_ours_are_written_over(tmp_path: Path) -> None:
+    release = dpkde.publish(np.zeros((9, 1)), kernel=dpkde.Gaussian(1.0), epsilon=1)
+    table = tmp_path / "private.csv"
+    for content in (b"x\n0.5\n", b"", b"\0" * 100, b"{}"):
+        table.write_bytes(content)
+        with pytest.raises(dpkde.ParameterError, match="is not overwritten"):
+            release.save(table)
+        assert table.read_bytes() == content
+    for _ in range(2):
+        release.save(tmp_path / "r.dpkde")
+    assert dpkde.load(tmp_path / "r.dpkde") == release
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"'[^']*folder'$"):
+        release.save(tmp_path / "folder")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "private.csv", "r.dpkde"]
+
+
 def test_truncated_files(good: bytes, tmp_path: Path) -> None:
     for size in [0, 1, 7, 8, 9, 100, *range(200, len(good), 101), len(good) - 1]:
         _refused(good[:size], tmp_path)

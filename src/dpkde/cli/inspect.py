@@ -29,7 +29,8 @@ def inspect(
     document, tensors = to_parts(held)
     if as_json:
         sizes = {name: list(array.shape) for name, array in tensors.items()}
-        typer.echo(json.dumps(document | {"tensors": sizes}, indent=2, ensure_ascii=False))
+        described = json.dumps(document | {"tensors": sizes}, indent=2, ensure_ascii=False)
+        typer.echo("\n".join(map(_plain, described.split("\n"))))
         return
     law = held.law("count")
     count = f"{held.count} (exact: the number of records is public)"
@@ -38,8 +39,6 @@ def inspect(
     domain = document["plan"]["domain"]
     box = json.dumps(domain["parameters"]) if domain["parameters"] else ""
     lines = [
-        str(held.privacy),
-        "",
         f"records    {count}",
         f"columns    {', '.join(held.columns) if held.columns else f'{held.dim}, not named'}",
         f"domain     {domain['kind']} {box}".rstrip(),
@@ -55,7 +54,16 @@ def inspect(
         lines.append(f"sample     each record entered with probability {held.rate}")
     if held.extras:
         lines.append(f"extras     {json.dumps(dict(held.extras), ensure_ascii=False)}")
-    typer.echo("\n".join(lines))
+    typer.echo("\n".join([str(held.privacy), "", *map(_plain, lines)]))
+
+
+def _plain(line: str) -> str:
+    r"""Return a line as it can be shown: a file's words must not move the cursor or look like ours.
+
+    >>> print(_plain("dpkde 1.0\x1b[2J\nThis release is private"))
+    dpkde 1.0\x1b[2J\nThis release is private
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
 def _kernel(kernel: Kernel) -> str:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpkde.errors import FormatError, ParameterError
+from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpkde.domain import Domain
@@ -386,10 +386,7 @@ def check_writable(output: Path) -> None:
         raise ParameterError(f"there is no folder {folder} to write to")
     if not os.access(folder, os.W_OK):
         raise ParameterError(f"no permission to write to {folder}")
-    if output.exists():
-        try:
-            container.read(output)
-        except FormatError:
-            raise ParameterError(
-                f"{output} exists and is no dpkde file; it is not overwritten: choose another name"
-            ) from None
+    if container.is_foreign(output):
+        raise ParameterError(
+            f"{output} exists and is no dpkde file; it is not overwritten: choose another name"
+        )

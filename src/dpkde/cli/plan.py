@@ -154,9 +154,12 @@ def _considered(plan: Plan) -> list[str]:
 def _duration(seconds: float) -> str:
     """Return a rough time.
 
-    >>> _duration(0.003), _duration(0.034), _duration(210)
-    ('<0.01 s', '0.034 s', '3.5 min')
+    >>> _duration(0.003), _duration(0.034), _duration(210), _duration(7e5), _duration(1e11)
+    ('<0.01 s', '0.034 s', '3.5 min', '8.1 days', '3e+03 yr')
     """
     if seconds < 0.01:
         return "<0.01 s"
-    return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.2g} min"
+    for unit, size, most in (("s", 1, 100), ("min", 60, 100), ("h", 3600, 48), ("days", 86400, 99)):
+        if seconds < most * size:
+            return f"{seconds / size:.2g} {unit}"
+    return f"{seconds / 31_557_600:.1g} yr"

@@ -14,7 +14,11 @@ from dpkde.cli import options as o
 from dpkde.cli.exits import speaks_plainly
 
 if TYPE_CHECKING:
+    from dpkde.release.artifact import Release
     from dpkde.tables import Source
+
+FEW = 5
+"""Fewer records than this many standard deviations of their count are worth a note."""
 
 
 @speaks_plainly
@@ -81,8 +85,27 @@ def publish(
             **wanted.promise,
         )
     release.save(output)
+    for doubt in () if quiet else _doubts(release):
+        typer.echo(f"dpkde: note: {doubt}", err=True)
     if not quiet and sys.stderr.isatty():
         typer.echo(f"{output}: {release!r}", err=True)
+
+
+def _doubts(release: Release) -> Iterator[str]:
+    """Yield what the release itself tells of a slip: from what is published and nothing else."""
+    from dpkde.client.estimate import deviation
+    from dpkde.domain import Unbounded
+    from dpkde.kernels import home
+
+    spread = deviation(release, "count")
+    if release.count < FEW * spread:
+        yield (
+            f"about {release.count} records, give or take {spread:.3g}: this release says next to "
+            "nothing. Rows count only where every column is a finite number"
+        )
+    frame = release.plan.frame
+    if home(frame.kernel) == "space" and isinstance(frame.domain, Unbounded) and frame.dim <= 4:
+        yield "without --bounds the error is often many times larger"
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
@@ -32,6 +33,13 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class Bias(StrEnum):
+    """What an interval allows for a family's bias."""
+
+    TYPICAL = "typical"
+    WORST = "worst"
+
+
 @speaks_plainly
 def query(
     release: Annotated[Path, typer.Argument(help="A release file.")],
@@ -46,6 +54,14 @@ def query(
         float | None,
         typer.Option(help="Also print an interval that holds the KDE with this probability."),
     ] = None,
+    bias: Annotated[
+        Bias | None,
+        typer.Option(
+            help="With --level: what the interval allows for a spline's bias. typical: right where "
+            "records are spread out; worst: for any data, wider. Default: worst in a release with "
+            "a promise, else typical."
+        ),
+    ] = None,
     format: Annotated[Format, typer.Option(help="csv, or json: one object a line.")] = Format.CSV,
 ) -> None:
     """Print the KDE at points, with its errors.
@@ -54,11 +70,17 @@ def query(
 
     Example: dpkde query trips.dpkde -73.98,40.75 -73.78,40.64
     """
+    import numpy as np
+
     from dpkde.release.format import load
 
     published = load(release)
     if (points is None or not points) == (file is None):
         raise ParameterError("give points as arguments, or a file with --points")
+    if level is not None:
+        published.interval(np.empty((0, published.dim)), level, bias=bias)  # checks, no more
+    elif bias is not None:
+        raise ParameterError("--bias goes with --level")
     batches = iter([_typed(points, published.dim)]) if points else _read(_open(file, published))
     names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
     header = [*names, "kde", "standard_error", "sampling_error"]
@@ -73,14 +95,16 @@ def query(
             published.sampling_error(batch).tolist(),
         ]
         if level is not None:
-            answers += [ends.tolist() for ends in published.interval(batch, level)]
+            answers += [ends.tolist() for ends in published.interval(batch, level, bias=bias)]
         for row, *told in zip(batch.tolist(), *answers, strict=True):
             cells = [*row, *told]
             if format is Format.CSV:
                 writer.writerow(["" if cell != cell else f"{cell:.9g}" for cell in cells])
             else:
-                named = {k: None if v != v else v for k, v in zip(header, cells, strict=True)}
-                sys.stdout.write(json.dumps(named) + "\n")
+                named = {
+                    k: v if math.isfinite(v) else None for k, v in zip(header, cells, strict=True)
+                }
+                sys.stdout.write(json.dumps(named, allow_nan=False) + "\n")
 
 
 def _typed(points: list[str], dim: int) -> NDArray[Any]:

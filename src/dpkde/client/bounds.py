@@ -11,8 +11,9 @@ from dpkde import accuracy
 from dpkde.arrays import QueriesLike
 from dpkde.client.estimate import answer, deviation, kde
 from dpkde.errors import ParameterError
-from dpkde.families.base import NO_WORST, Worst, is_real
+from dpkde.families.base import NO_WORST, Worst
 from dpkde.kernels import Points
+from dpkde.numeric import is_real
 from dpkde.quantiles import half_widths
 from dpkde.release.artifact import Release
 

@@ -17,6 +17,7 @@ from dpkde.arrays import QueriesLike, as_queries
 from dpkde.domain import universe_of
 from dpkde.errors import ParameterError
 from dpkde.kernels import Points, home
+from dpkde.numeric import is_whole
 from dpkde.pool import mapped
 from dpkde.release.artifact import Release
 from dpkde.tables import is_frame, is_sparse, open_points, query_sets
@@ -26,7 +27,7 @@ CHUNK_QUERIES = 4096
 
 def kernel_sum(release: Release, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
     """Return the estimate of Σ k(x, y) at each query."""
-    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
+    if not is_whole(groups) or groups < 1:
         raise ParameterError(f"groups must be a whole number, at least 1, got {groups!r}")
     table = release.table.astype(np.float64)
     pair = release.plan.pair

@@ -59,13 +59,20 @@ class Sketch:
         if not isinstance(other, Sketch):
             return NotImplemented
         if self.plan != other.plan:
-            raise MergeError("these sketches were made under different plans and cannot be merged")
+            raise MergeError(
+                "these sketches were made under different plans and cannot be merged: make one "
+                "plan, save it, and sketch every part under that file"
+            )
         return Sketch(
             self.plan,
             self._table + other._table,
             self._count + other._count,
             self._rows + other._rows,
         )
+
+    def __radd__(self, other: int) -> Sketch:
+        """Let `sum` start at 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -19,8 +19,8 @@ B', buckets            `Hashing.buckets`
 =====================  =====================================================================
 
 A family is added by writing one module with a `Family` and a `Pair`, a proof beside it
-(``name.proof.md``: why f and g give the kernel, and why the bounds hold), and an entry in
-`FAMILIES`. The suite in ``tests/contracts`` then runs against it.
+(``name.proof.md``: why f and g give the kernel, and why the bounds hold), and a test class made
+from `dpkde.testing.FamilyContract`. What is in `registry` is compared by ``family="auto"``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -294,7 +293,11 @@ class Family(ABC):
     @property
     def proof(self) -> str:
         """Why f and g give the kernel, and why the bounds hold: the text beside the code."""
-        return resources.files("dpkde.families").joinpath(f"{self.name}.proof.md").read_text()
+        return (
+            resources.files("dpkde.families")
+            .joinpath(f"{self.name}.proof.md")
+            .read_text(encoding="utf-8")
+        )
 
 
 class Pair(ABC):
@@ -359,16 +362,6 @@ class Pair(ABC):
     @abstractmethod
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return ‖g(y)‖₂ / 2^bits: the noise at a query is this times the noise of a cell."""
-
-
-def is_whole(value: Any) -> bool:
-    """Tell a whole number, NumPy's included; True and False are none."""
-    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-
-
-def is_real(value: Any) -> bool:
-    """Tell a number, NumPy's included; True and False are none."""
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def about(count: int) -> str:

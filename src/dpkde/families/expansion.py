@@ -91,7 +91,8 @@ def _left_out(cutoff: float, halves: tuple[float, ...]) -> float:
     y = np.where(single, generator.uniform(-1, 1, x.shape) * halves, wide)
     weight = np.exp(-(np.where(single, x - y, 0.0) ** 2).sum(axis=1))
     far = (y**2).sum(axis=1) > cutoff**2
-    return float((weight * far).sum() / weight.sum())
+    total = float(weight.sum())
+    return float((weight * far).sum()) / total if total > 0 else 1.0
 
 
 @lru_cache(maxsize=1024)

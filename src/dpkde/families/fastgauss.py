@@ -43,8 +43,6 @@ from dpkde.families.base import (
     Tensors,
     Terms,
     Worst,
-    is_real,
-    is_whole,
 )
 from dpkde.families.expansion import hermite_functions, quality, terms
 from dpkde.families.grid import unbounded
@@ -52,6 +50,7 @@ from dpkde.families.resolution import MOST_CHOSEN
 from dpkde.families.spline import MOST_CELLS
 from dpkde.frame import Frame
 from dpkde.kernels import Gaussian, Points
+from dpkde.numeric import is_real, is_whole
 from dpkde.privacy.budget import Bounds
 from dpkde.quantiles import Weights
 
@@ -60,6 +59,8 @@ Bound = Literal["refined", "product"]
 MAX_ORDER = 24
 _CUTOFFS = (2.0, 2.5, 3.0, 3.5, 4.0)
 _FAR_CUTOFFS = (3.0, 4.0, 5.0, 6.0)
+MOST_AXES = 256
+"""Beyond few axes there is a single term an axis left, and splines do better."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,8 @@ class FastGauss(Family):
         """The Gaussian kernel, in a bounded domain."""
         if not isinstance(frame.kernel, Gaussian):
             return f"it expands the Gaussian kernel only, not the {frame.kernel.name} kernel"
+        if frame.dim > MOST_AXES:
+            return f"{frame.dim} columns are more than the {MOST_AXES} that it takes"
         return unbounded(frame)
 
     def _settled(self) -> tuple[int, float]:

@@ -32,6 +32,7 @@ from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensor
 from dpkde.frame import Frame
 from dpkde.kernels import Points, ShiftInvariantKernel, has_spectrum
 from dpkde.kernels.smoothness import fades, modulus
+from dpkde.numeric import is_whole
 from dpkde.privacy.budget import Bounds
 from dpkde.quantiles import Weights
 
@@ -76,12 +77,12 @@ class Fourier(Family):
 
     def __post_init__(self) -> None:
         count = self.frequencies
-        if count is not None and (
-            isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 1 << 24
-        ):
-            raise ParameterError(
-                f"frequencies must be a whole number from 1 to 2^24, got {count!r}"
-            )
+        if count is not None:
+            if not is_whole(count) or not 1 <= count <= 1 << 24:
+                raise ParameterError(
+                    f"frequencies must be a whole number from 1 to 2^24, got {count!r}"
+                )
+            object.__setattr__(self, "frequencies", int(count))
         if self.form not in ("pairs", "phase"):
             raise ParameterError(f"form must be 'pairs' or 'phase', got {self.form!r}")
         if self.step_bits is not None and (

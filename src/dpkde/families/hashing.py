@@ -40,11 +40,11 @@ from dpkde.families.base import (
     Tensors,
     Terms,
     Worst,
-    is_whole,
 )
 from dpkde.families.cuts import Cut
 from dpkde.frame import Frame
 from dpkde.kernels import Geodesic, Kernel, Points
+from dpkde.numeric import is_whole
 from dpkde.privacy.budget import Bounds
 from dpkde.quantiles import Weights
 

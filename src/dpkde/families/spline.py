@@ -36,14 +36,13 @@ from dpkde.families.base import (
     Terms,
     Worst,
     about,
-    is_real,
-    is_whole,
     no_repetitions,
 )
 from dpkde.families.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.grid import Grid, unbounded
 from dpkde.frame import Frame
 from dpkde.kernels import Points, ProductKernel, is_product
+from dpkde.numeric import is_real, is_whole
 from dpkde.privacy.budget import Bounds
 from dpkde.quantiles import Weights
 

@@ -50,7 +50,9 @@ class Bandwidth:
                     raise wrong
             entries = tuple(float(v) for v in np.atleast_1d(array))
             return cls(entries, array.ndim == 0)
-        if array.shape[0] != array.shape[1] or not np.allclose(array, array.T, rtol=1e-10):
+        if array.shape[0] != array.shape[1] or not np.allclose(
+            array, array.T, rtol=0, atol=1e-10 * np.abs(array).max()
+        ):
             raise wrong
         symmetric = (array + array.T) / 2
         if np.linalg.eigvalsh(symmetric).min() <= 0:

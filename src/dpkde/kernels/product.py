@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpkde.errors import ParameterError
 from dpkde.kernels.bandwidth import Bandwidth, BandwidthLike, Points
 from dpkde.kernels.base import Floats, distances, whitened
 
@@ -55,7 +56,10 @@ class Gaussian(_Scaled):
         >>> Gaussian.from_std(1.0)
         Gaussian(bandwidth=1.4142135623730951)
         """
-        return cls(math.sqrt(2) * np.array(std, dtype=np.float64))
+        try:
+            return cls(math.sqrt(2) * np.array(std, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise ParameterError(f"std must be positive numbers, got {std!r}") from None
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return exp(−‖B⁻¹(x − y)‖²), shape (n_points, n_queries). O(n·q·d)."""

@@ -26,10 +26,10 @@ from typing import ClassVar
 import numpy as np
 
 from dpkde.errors import ParameterError
-from dpkde.families.base import is_whole
 from dpkde.families.custom import Floats, Limits
 from dpkde.frame import Frame
 from dpkde.kernels import ProductKernel
+from dpkde.numeric import is_whole
 from dpkde.prior.placed import (
     ROOM,
     Placed,

@@ -29,10 +29,11 @@ from typing import ClassVar
 import numpy as np
 
 from dpkde.errors import ParameterError
-from dpkde.families.base import about, is_whole
+from dpkde.families.base import about
 from dpkde.families.custom import Floats, Limits
 from dpkde.frame import Frame
 from dpkde.kernels import ProductKernel
+from dpkde.numeric import is_whole
 from dpkde.prior.placed import (
     MOST_CELLS,
     ROOM,

@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpkde.errors import ParameterError
-from dpkde.families.base import about, is_real
+from dpkde.families.base import about
 from dpkde.families.custom import Floats, Limits
 from dpkde.frame import Frame
 from dpkde.kernels import (
@@ -34,6 +34,7 @@ from dpkde.kernels import (
     has_spectrum,
     is_binned,
 )
+from dpkde.numeric import is_real
 from dpkde.prior.base import (
     Answered,
     Private,

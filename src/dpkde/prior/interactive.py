@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from dpkde.arrays import QueriesLike, as_queries
 from dpkde.errors import BudgetError, ParameterError
-from dpkde.families.base import is_real
 from dpkde.kernels import Points
+from dpkde.numeric import is_real
 from dpkde.prior.base import Answered, Private
 from dpkde.prior.lattice import LATTICE_BITS, within_capacity
 from dpkde.prior.pmw import (

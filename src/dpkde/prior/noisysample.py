@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from dpkde import nonprivate
 from dpkde.arrays import QueriesLike, as_queries
 from dpkde.errors import ParameterError
-from dpkde.families.base import is_whole
 from dpkde.kernels import Kernel
+from dpkde.numeric import is_whole
 from dpkde.privacy.laws import DiscreteLaplace
 from dpkde.privacy.noise import draw
 from dpkde.privacy.numbers import Exact, plain, positive

@@ -14,8 +14,9 @@ import numpy as np
 from dpkde.arrays import QueriesLike
 from dpkde.domain import BoundsLike
 from dpkde.errors import ParameterError
-from dpkde.families.base import DEFAULT_CAPACITY_BITS, is_whole
+from dpkde.families.base import DEFAULT_CAPACITY_BITS
 from dpkde.kernels import Kernel
+from dpkde.numeric import is_whole
 from dpkde.prior.base import MOST_QUERIES, QueryMechanism
 from dpkde.prior.queries import Answers, as_places, assemble, open_private
 from dpkde.privacy.budget import Guarantee

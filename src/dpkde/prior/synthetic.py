@@ -39,6 +39,7 @@ from dpkde.domain import Unbounded
 from dpkde.errors import BudgetError, FormatError, ParameterError
 from dpkde.frame import Frame
 from dpkde.kernels import Kernel, Points, kernel_from_json
+from dpkde.numeric import is_whole
 from dpkde.planner import expect_format
 from dpkde.privacy.statement import PrivacyStatement, statement_from_json, statement_to_json
 
@@ -116,7 +117,7 @@ class SyntheticRelease:
         this release, which is as large as 1/√size at most in theory and less in practice.
         O(n_points²·d + size·n_points·d).
         """
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 1 << 20:
+        if not is_whole(size) or not 1 <= size <= 1 << 20:
             raise ParameterError(f"size must be a whole number of at least 1, got {size!r}")
         density = self.kde(self.points)
         taken = np.zeros(len(self.points), dtype=np.int64)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from dpkde.errors import ParameterError
 from dpkde.frame import Frame
 from dpkde.kernels import Points, home
 from dpkde.kernels.smoothness import lipschitz
+from dpkde.numeric import is_real, is_whole
 
 MOST_OPTIONS = 20_000_000
 MOST_OPERATIONS = 10**10
@@ -167,15 +168,15 @@ def grid_shape(
     return tuple(max(1, math.ceil(count)) for count in counts.tolist())
 
 
-def whole(value: object, name: str, least: int = 1, most: int = 1 << 31) -> int:
+def whole(value: Any, name: str, least: int = 1, most: int = 1 << 31) -> int:
     """Return a whole number within its range."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    if not is_whole(value) or not least <= value <= most:
         raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {value!r}")
-    return value
+    return int(value)
 
 
-def check_alpha(alpha: object) -> float:
+def check_alpha(alpha: Any) -> float:
     """Return α as a float between 0 and 1."""
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 < alpha < 1:
+    if not is_real(alpha) or not 0 < alpha < 1:
         raise ParameterError(f"alpha must be above 0 and below 1, got {alpha!r}")
     return float(alpha)

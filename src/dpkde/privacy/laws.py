@@ -134,14 +134,3 @@ class SparseVector:
 
 
 ChoiceLaw = Exponential | SparseVector
-
-
-def law_from(name: str, scale: Fraction, cells: int) -> Law:
-    """Rebuild a law from the numbers a release file holds."""
-    if name == DiscreteLaplace.name:
-        return DiscreteLaplace(scale)
-    if name == MaxNorm.name:
-        return MaxNorm(scale, cells)
-    if name == DiscreteGaussian.name:
-        return DiscreteGaussian(scale)
-    raise ParameterError(f"unknown noise law {name!r}")

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from dpkde.kernels import Kernel
 
 
+MOST_EXTRAS = 1 << 20
+
+
 def check_extras(extras: Mapping[str, Any] | None) -> dict[str, Any]:
     """Check a publisher's remarks: namespaced keys, JSON values."""
     if extras is not None and not isinstance(extras, Mapping):
@@ -43,9 +46,11 @@ def check_extras(extras: Mapping[str, Any] | None) -> dict[str, Any]:
                 f"extras need namespaced keys such as 'org.example/note', got {key!r}"
             )
     try:
-        json.dumps(checked, allow_nan=False)
+        size = len(json.dumps(checked, allow_nan=False))
     except (TypeError, ValueError):
         raise ParameterError("extras must hold JSON values only") from None
+    if size > MOST_EXTRAS:
+        raise ParameterError(f"extras take {size} characters as JSON, at most {MOST_EXTRAS} fit")
     return checked
 
 
@@ -260,14 +265,15 @@ class Release:
         * ``bias="typical"``: twice its typical size. Right where records are spread out; rounded
           values and clusters narrower than a bandwidth have more, and coverage is then lower.
 
-        None: the first where `promise` is set, else the second.
+        None: the first where `promise` is set, else the second. A level above 1 − 10⁻⁷ is taken
+        for that.
         """
         from dpkde.client import bounds
 
         return bounds.interval(self, queries, level, bias)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release to a file, atomically."""
+        """Write the release to a file, atomically; never over a file that is not dpkde's."""
         from dpkde.release.format import save
 
         save(self, path)

@@ -1,0 +1,26 @@
+"""What counts as a number where a caller gives one: NumPy's do, truth values do not."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def is_whole(value: Any) -> bool:
+    """Tell a whole number.
+
+    >>> [is_whole(value) for value in (3, np.int64(3), 3.0, True)]
+    [True, True, False, False]
+    """
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+
+
+def is_real(value: Any) -> bool:
+    """Tell a number.
+
+    >>> [is_real(value) for value in (0.5, np.float32(0.5), 3, "3", True)]
+    [True, True, True, False, False]
+    """
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
