@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import dpkde
 from dpkde.domain import Domain, Sets, Sphere, as_domain
 from dpkde.families.base import Family, registry
+from dpkde.families.fastgauss import FastGauss
 from dpkde.families.fourier import Fourier
 from dpkde.families.hashing import Hashing
 from dpkde.families.spline import Spline
@@ -95,6 +96,43 @@ def test_hashing(name: str, dim: int, signed: bool) -> None:
         return
     half = 1.0 / math.sqrt(dim)
     assert _error(KERNELS[name], dim, half, Hashing(1 << 13, 16, signed)) < 0.09
+
+
+TURNED = [[1.0, 0.5], [0.5, 0.6]]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        dpkde.Gaussian(TURNED),
+        dpkde.Laplacian(TURNED),
+        dpkde.Cauchy(TURNED),
+        dpkde.Hat(TURNED),
+        dpkde.ExponentialLp(1.5, 1, TURNED),
+        dpkde.Matern(1.5, TURNED),
+        dpkde.RationalQuadratic(0.8, TURNED),
+        dpkde.Erfc(TURNED),
+    ],
+    ids=lambda kernel: kernel.name,
+)
+def test_matrix_bandwidths(kernel: Kernel) -> None:
+    """By whichever family serves them, at least one; a turned kernel is far from an upright one."""
+    frame = Frame.of(kernel, _domain(kernel, 2, 1.0), 2)
+    families = (Fourier(1 << 14), Hashing(1 << 11, 16), FastGauss(9), Spline(3, 0.25))
+    served = [family for family in families if family.obstacle(frame) is None]
+    assert served
+    for family in served:
+        assert _error(kernel, 2, 1.0, family) < 0.09
+    x, y = _points(kernel, 2, 1.0, 1), _points(kernel, 2, 1.0, 2)
+    mirrored = kernel.evaluate(x * [1, -1], y * [1, -1])
+    assert np.abs(kernel.evaluate(x, y) - mirrored).max() > 0.1
+
+
+def test_the_fast_gauss_transform_is_for_few_axes() -> None:
+    """A small file must not make a client work over thousands of them."""
+    for dim, fits in ((256, True), (257, False)):
+        frame = Frame.of(dpkde.Gaussian(1e4), as_domain([(0, 1)] * dim))
+        assert (FastGauss.obstacle(frame) is None) == fits
 
 
 @pytest.mark.parametrize("dim", [1, 2])

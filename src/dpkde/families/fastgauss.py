@@ -160,7 +160,7 @@ class FastGauss(Family):
         size = units + frame.dim * math.log(order)
         if size > most:
             fits = [r for r in range(1, order) if units + frame.dim * math.log(r) <= most]
-            advice = f"order up to {max(fits)} fits" if fits else "use family='spline' or 'fourier'"
+            advice = f"order up to {max(fits)} fits" if fits else "use another family"
             raise ParameterError(
                 f"this fast Gauss table would have 10^{size / math.log(10):.1f} cells, and at most "
                 f"2^26 are made: {advice}"
@@ -198,7 +198,7 @@ class FastGauss(Family):
             raise ParameterError(
                 "a fast Gauss table has at least one cell for each unit cell of the domain, and "
                 f"here these are 10^{units / math.log(10):.1f}; at most 2^22 "
-                "are chosen, with noise that fits 64 bits: use family='spline' or 'fourier'"
+                "are chosen, with noise that fits 64 bits: use another family"
             )
         return min(found, key=lambda entry: entry[0])[1]
 

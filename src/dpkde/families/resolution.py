@@ -296,7 +296,7 @@ def choose(family: Spline, frame: Frame, outlook: Outlook) -> Spline:
             for picked, parts, cells in _searched(family, frame, gaussian, _CELL_PRICES)
         ]
     if not found:
-        raise _none_fits()
+        raise _none_fits(family)
     # Predictions are not better than this: of what is as good, the quickest and smallest.
     enough = _AS_GOOD * min(entry[0] for entry in found)
     best = min((e for e in found if e[0] <= enough), key=lambda e: (e[1], e[2]))[3]
@@ -317,12 +317,14 @@ def settings(family: Spline, frame: Frame) -> tuple[Spline, ...]:
         for picked, _, _ in _searched(family, frame, False, (0.0,))
     ]
     if not found:
-        raise _none_fits()
+        raise _none_fits(family)
     return tuple(dict.fromkeys(found))
 
 
-def _none_fits() -> ParameterError:
-    return ParameterError("no table of up to 2^22 cells fits these degrees or spacings: open them")
+def _none_fits(family: Spline) -> ParameterError:
+    fixed = family.degree is not None or family.spacing is not None
+    told = "with these degrees or spacings: open them" if fixed else "so many wide columns"
+    return ParameterError(f"no table of up to 2^22 cells fits {told}")
 
 
 def _with_options(family: Spline, frame: Frame, picked: list[Option]) -> Spline:
