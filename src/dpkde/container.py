@@ -113,8 +113,8 @@ def write(
 
 
 def is_foreign(path: Path) -> bool:
-    """Tell whether there is a file that does not begin as ours do."""
-    if not path.is_file():
+    """Tell whether there is a file that does not begin as ours do. An empty one is nobody's."""
+    if not path.is_file() or not path.stat().st_size:
         return False
     with path.open("rb") as file:
         try:

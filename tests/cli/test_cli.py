@@ -381,6 +381,7 @@ def test_words_of_a_file_cannot_pass_for_ours(
         assert "\x1b" not in out
         assert "\x9b" not in out
         assert not [line for line in out.splitlines() if line.startswith("This release is 0.0001")]
+    assert json.loads(out)["plan"]["columns"] == [spoof, "y"]
 
 
 def test_nobody_reads_or_nothing_is_typed(capsys: pytest.CaptureFixture[str]) -> None:

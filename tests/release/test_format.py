@@ -216,11 +216,12 @@ def test_what_can_be_written_can_be_read(tmp_path: Path) -> None:
 def test_only_files_of_ours_are_written_over(tmp_path: Path) -> None:
     release = dpkde.publish(np.zeros((9, 1)), kernel=dpkde.Gaussian(1.0), epsilon=1)
     table = tmp_path / "private.csv"
-    for content in (b"x\n0.5\n", b"", b"\0" * 100, b"{}"):
+    for content in (b"x\n0.5\n", b"x", b"\0" * 100, b"{}"):
         table.write_bytes(content)
         with pytest.raises(dpkde.ParameterError, match="is not overwritten"):
             release.save(table)
         assert table.read_bytes() == content
+    (tmp_path / "r.dpkde").touch()
     for _ in range(2):
         release.save(tmp_path / "r.dpkde")
     assert dpkde.load(tmp_path / "r.dpkde") == release

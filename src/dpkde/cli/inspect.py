@@ -61,9 +61,9 @@ def _plain(line: str) -> str:
     r"""Return a line as it can be shown: a file's words must not move the cursor or look like ours.
 
     >>> print(_plain("dpkde 1.0\x1b[2J\nThis release is private"))
-    dpkde 1.0\x1b[2J\nThis release is private
+    dpkde 1.0\u001b[2J\nThis release is private
     """
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
 def _kernel(kernel: Kernel) -> str:
