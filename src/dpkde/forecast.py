@@ -24,7 +24,7 @@ FEWEST_ROWS = 1 << 12
 WORTHWHILE = 50
 """Where nothing is known of the number of records, the count's share is set as for a release worth
 making: at least 4096 records, and a typical density of at least fifty times 1/(εn)."""
-USUAL_DENSITIES = (0.01, 0.04)
+USUAL_DENSITIES = (0.01, 0.05)
 GATHERED = 8.0
 SPREAD = 1.25
 """Root mean square of KDE values over their mean: 1.1 to 1.2 on Taxi, Diabetes and mixtures, 1.5 on
@@ -83,11 +83,8 @@ def usual_density(frame: Frame) -> float:
     """Return the KDE value to plan for where the caller guesses none.
 
     A bandwidth is worth choosing where typical values are some hundredths, and the paper's are
-    from 0.01 to 0.08. A guess above the truth makes meshes finer and the count dearer than need be,
-    one below it lets in bias: on nine data sets at ε of 0.01 and 0.05, 0.04 has up to 8% less error
-    than 0.05 and at most 2% more; 0.03 has less still on smooth data and up to 46% more on road
-    accidents. Over very wide axes values are lower: records seldom gather in less than an eighth of
-    an axis, which makes 8 times what even data have, axis by axis.
+    from 0.01 to 0.08. Over very wide axes they are lower: records seldom gather in less than an
+    eighth of an axis, which makes 8 times what even data have, axis by axis.
     """
     low, high = USUAL_DENSITIES
     shares = _shares(frame)

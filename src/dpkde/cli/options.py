@@ -120,7 +120,7 @@ ExpectedRows = Annotated[
 ]
 TypicalDensity = Annotated[
     float | None,
-    typer.Option(help="A public guess of a typical KDE value. Default: 0.04; less in wide bounds."),
+    typer.Option(help="A public guess of a typical KDE value. Default: 0.05; less in wide bounds."),
 ]
 Alpha = Annotated[
     float | None,

@@ -92,7 +92,7 @@ def publish(
         share of the budget that the count gets: worth giving for small tables.
     typical_density
         A public guess of a typical answer, the mean KDE value at the records; steers accuracy, not
-        privacy. None: 0.04, or down to 0.01 where bounds are very wide against the bandwidth. At
+        privacy. None: 0.05, or down to 0.01 where bounds are very wide against the bandwidth. At
         least what records spread evenly over the bounds would have is assumed.
     alpha, eta
         A promise: at any one query the error of `Release.kde` exceeds α with probability at most
