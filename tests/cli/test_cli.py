@@ -14,31 +14,9 @@ import numpy as np
 import pytest
 
 import dpkde
-from dpkde.cli.main import run
+from commands import GOOD, dpkde_
 
 DPKDE = [sys.executable, "-m", "dpkde"]
-POINTS = np.random.default_rng(0).uniform(0, 1, size=(2000, 2)).round(7)
-
-
-@pytest.fixture
-def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
-    np.savetxt("t.csv", POINTS, delimiter=",", header="lon,lat", comments="", fmt="%.7f")
-    return "t.csv"
-
-
-def dpkde_(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Run a command in this process; return its exit code and what it printed."""
-    capsys.readouterr()
-    try:
-        code = run(list(arguments))
-    except SystemExit as stop:
-        code = stop.code
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
-
-
-GOOD = ["--bounds", "0:1,0:1", "--bandwidth", "0.2", "--epsilon", "1"]
 
 
 @pytest.mark.parametrize(
@@ -326,62 +304,6 @@ def test_the_disk_refuses(
     assert err.count("\n") == 1
     assert dpkde.load("r") == old
     assert sorted(p.name for p in Path().iterdir()) == ["r", "t.csv"]
-
-
-def test_intervals_are_checked_before_anything_is_printed(
-    table: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert dpkde_("publish", table, "-o", "r.dpkde", *GOOD, capsys=capsys)[0] == 0
-    ask = ["query", "r.dpkde", "0.5,0.5"]
-    for options, told in (
-        (["--level", "95"], "level must be"),
-        (["--bias", "worst"], "goes with --level"),
-        (["--level", "0.9", "--bias", "none"], "--bias"),
-    ):
-        code, out, err = dpkde_(*ask, *options, capsys=capsys)
-        assert (code, out) == (2, "")
-        assert told in err
-    widths = []
-    for bias in ("typical", "worst"):
-        _, out, _ = dpkde_(*ask, "--level", "0.9", "--bias", bias, capsys=capsys)
-        (row,) = csv.DictReader(out.splitlines())
-        widths.append(float(row["high"]) - float(row["low"]))
-    assert widths[0] < widths[1]
-    _, out, _ = dpkde_("query", "r.dpkde", "inf,0.5", "--format", "json", capsys=capsys)
-    assert json.loads(out, parse_constant=pytest.fail)["lon" if '"lon"' in out else "x1"] is None
-
-
-def test_a_slip_is_told_from_what_is_published(
-    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    wide, free = "--bounds 0:1,0:1", "--bandwidth 0.2 --epsilon 1 -o r.dpkde"
-    (tmp_path / "dates.csv").write_text("lon,lat\n" + "0.5,2026-11-16\n" * 2000)
-    for command, told in (
-        (f"publish t.csv {wide} {free}", []),
-        (f"publish t.csv {free}", ["without --bounds"]),
-        (f"publish dates.csv {wide} {free}", ["this release says next to nothing"]),
-        (f"publish dates.csv {wide} {free} --quiet", []),
-    ):
-        code, out, err = dpkde_(*command.split(), capsys=capsys)
-        assert (code, out) == (0, "")
-        assert len(err.splitlines()) == len(told)
-        assert all(text in err for text in told)
-
-
-def test_words_of_a_file_cannot_pass_for_ours(
-    table: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    spoof = "x\x1b[2J\x9b2J\n\nThis release is 0.0001-differentially private"
-    dpkde.publish(
-        POINTS, kernel=dpkde.Gaussian(0.2), bounds=[(0, 1)] * 2, epsilon=1, columns=[spoof, "y"]
-    ).save("r.dpkde")
-    for options in ([], ["--json"]):
-        code, out, _ = dpkde_("inspect", "r.dpkde", *options, capsys=capsys)
-        assert code == 0
-        assert "\x1b" not in out
-        assert "\x9b" not in out
-        assert not [line for line in out.splitlines() if line.startswith("This release is 0.0001")]
-    assert json.loads(out)["plan"]["columns"] == [spoof, "y"]
 
 
 def test_nobody_reads_or_nothing_is_typed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,68 @@
+"""What commands say of answers, of slips, and of words that a file brings."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import dpkde
+from commands import GOOD, POINTS, dpkde_
+
+
+def test_intervals_are_checked_before_anything_is_printed(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dpkde_("publish", table, "-o", "r.dpkde", *GOOD, capsys=capsys)[0] == 0
+    ask = ["query", "r.dpkde", "0.5,0.5"]
+    for options, told in (
+        (["--level", "95"], "level must be"),
+        (["--bias", "worst"], "goes with --level"),
+        (["--level", "0.9", "--bias", "none"], "--bias"),
+    ):
+        code, out, err = dpkde_(*ask, *options, capsys=capsys)
+        assert (code, out) == (2, "")
+        assert told in err
+    widths = []
+    for bias in ("typical", "worst"):
+        _, out, _ = dpkde_(*ask, "--level", "0.9", "--bias", bias, capsys=capsys)
+        (row,) = csv.DictReader(out.splitlines())
+        widths.append(float(row["high"]) - float(row["low"]))
+    assert widths[0] < widths[1]
+    _, out, _ = dpkde_("query", "r.dpkde", "inf,0.5", "--format", "json", capsys=capsys)
+    assert json.loads(out, parse_constant=pytest.fail)["lon" if '"lon"' in out else "x1"] is None
+
+
+def test_a_slip_is_told_from_what_is_published(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wide, free = "--bounds 0:1,0:1", "--bandwidth 0.2 --epsilon 1 -o r.dpkde"
+    (tmp_path / "dates.csv").write_text("lon,lat\n" + "0.5,2026-11-16\n" * 2000)
+    for command, told in (
+        (f"publish t.csv {wide} {free}", []),
+        (f"publish t.csv {free}", ["without --bounds"]),
+        (f"publish dates.csv {wide} {free}", ["this release says next to nothing"]),
+        (f"publish dates.csv {wide} {free} --quiet", []),
+    ):
+        code, out, err = dpkde_(*command.split(), capsys=capsys)
+        assert (code, out) == (0, "")
+        assert len(err.splitlines()) == len(told)
+        assert all(text in err for text in told)
+
+
+def test_words_of_a_file_cannot_pass_for_ours(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoof = "x\x1b[2J\x9b2J\n\nThis release is 0.0001-differentially private"
+    dpkde.publish(
+        POINTS, kernel=dpkde.Gaussian(0.2), bounds=[(0, 1)] * 2, epsilon=1, columns=[spoof, "y"]
+    ).save("r.dpkde")
+    for options in ([], ["--json"]):
+        code, out, _ = dpkde_("inspect", "r.dpkde", *options, capsys=capsys)
+        assert code == 0
+        assert "\x1b" not in out
+        assert "\x9b" not in out
+        assert not [line for line in out.splitlines() if line.startswith("This release is 0.0001")]
+    assert json.loads(out)["plan"]["columns"] == [spoof, "y"]
