@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,13 +12,14 @@ from dpkde.errors import ParameterError
 from dpkde.kernels import stable
 from dpkde.kernels.bandwidth import Bandwidth, BandwidthLike, Points
 from dpkde.kernels.base import Floats, cosine_transform, distances, gauss_points, whitened
+from dpkde.numeric import is_real
 
 _FARTHEST = 4096.0
 
 
 def number(value: Any, what: str, low: float, high: float) -> float:
     """Check a parameter: a real number above `low`, up to `high`."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) <= high:
+    if not is_real(value) or not low < float(value) <= high:
         raise ParameterError(f"{what} must be above {low:g} and at most {high:g}, got {value!r}")
     return float(value)
 
