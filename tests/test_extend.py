@@ -139,13 +139,17 @@ def test_what_f_does_with_a_private_value_is_not_seen(recwarn: pytest.WarningsRe
             warnings.warn(f"the secret is {x}", stacklevel=1)
             if self.how == "leaves":
                 raise SystemExit(3)
+            if self.how == "interrupts":
+                raise KeyboardInterrupt(f"the secret is {x}")
             if self.how == "panics":
                 raise Panic(f"the secret is {x}")
             return np.emath.sqrt(-np.ones(3)) if self.how == "complex" else np.zeros(3)
 
-    for how in ("leaves", "panics", "complex", "warns"):
-        points = np.full((5, 1), 0.123)
-        dpkde.publish(points, kernel=FRAME.kernel, bounds=[(-1, 1)], epsilon=1, family=Loud(how))
+    points = np.full((5, 1), 0.123)
+    given: dict[str, Any] = {"kernel": FRAME.kernel, "bounds": [(-1, 1)], "epsilon": 1}
+    for how in ("leaves", "panics", "interrupts", "complex", "warns"):
+        for threads in (1, 2):
+            dpkde.publish(points, **given, family=Loud(how), threads=threads)
     assert not recwarn.list
 
 

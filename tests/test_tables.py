@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -244,8 +245,23 @@ def test_values_do_not_decide_whether_a_table_is_read() -> None:
         assert dpkde.publish(table, kernel=dpkde.Gaussian(1.0), epsilon=1).dim == 1
 
 
-def test_old_line_ends_are_refused_whether_there_are_rows_or_not(tmp_path: Path) -> None:
-    for text in ("", "a,b\r", "a,b\r1,2\r", "a,b\r1,2\r3,4\r"):
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("header", ["a,b", "a" * 4095 + ",b", "a" * 4093 + ",b"])
+def test_lines_may_end_in_each_of_three_ways(ending: str, header: str, tmp_path: Path) -> None:
+    """With and without a last line break, and where the header ends with the first bytes read."""
+    for rows in ([], ["1,2"], ["1,2", "", "x,3", "4,5"]):
+        for last in ("", ending):
+            text = (ending.join([header, *rows]) + last).encode()
+            (tmp_path / "t.csv").write_bytes(text)
+            for table in (tmp_path / "t.csv", io.BytesIO(text)):
+                pieces = [piece.rows() for piece in open_points(table).read()]
+                found = np.concatenate([np.empty((0, 2)), *pieces])
+                expected = np.array([[1, 2], [np.nan, 3], [4, 5]])[: {0: 0, 1: 1, 4: 3}[len(rows)]]
+                assert np.array_equal(found, expected, equal_nan=True)
+
+
+def test_a_header_is_needed(tmp_path: Path) -> None:
+    for text in ("", "\n", "\r", "\r\n1,2\r\n", "\r1,2\r"):
         (tmp_path / "t.csv").write_bytes(text.encode())
         with pytest.raises(dpkde.SchemaError, match="no header line"):
             open_points(tmp_path / "t.csv")

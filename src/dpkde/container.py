@@ -35,6 +35,8 @@ from numpy.typing import NDArray
 from dpkde.errors import FormatError, ParameterError
 
 MAX_HEADER = 1 << 26
+MAX_VALUES = 1 << 22
+"""A header has at most so many commas and brackets: each can cost a reader a hundred bytes."""
 MAX_FILE = 1 << 34
 _DTYPES: dict[str, np.dtype[Any]] = {
     "I64": np.dtype("<i8"),
@@ -83,9 +85,9 @@ def write(
 
     text = canonical(document)
     arrays = {name: _little(array) for name, array in tensors.items()}
-    if len(text) > MAX_HEADER // 2:
-        raise ParameterError(f"a file's document takes at most {MAX_HEADER // 2} characters")
     payload = save(arrays, metadata={"dpkde": text, "sha256": digest(text, arrays)})
+    if not _is_modest(payload[8 : 8 + int.from_bytes(payload[:8], "little")]):
+        raise ParameterError(_NO_ROOM)
     target = Path(path)
     if not target.name:
         raise ParameterError(f"{str(path)!r} is not the name of a file to write")
@@ -112,9 +114,36 @@ def write(
         raise type(error)(error.errno, error.strerror, str(target)) from None
 
 
+def check_room(*parts: Any) -> None:
+    """Refuse parts of a document that no file could hold. They may take half of a header."""
+    written = json.dumps(canonical({"parts": parts})).encode("ascii")
+    if not _is_modest(written, 2):
+        raise ParameterError(_NO_ROOM)
+
+
+_NO_ROOM = (
+    f"a file describes its release in at most {MAX_HEADER >> 20} MiB and {MAX_VALUES} numbers: "
+    "this bandwidth matrix, these bounds or these names take more"
+)
+
+
+def _is_modest(text: bytes, parts: int = 1) -> bool:
+    """Tell whether a part of a header, in JSON, costs a reader no more than it should."""
+    values = sum(text.count(mark) for mark in (b",", b"[", b"{"))
+    return parts * len(text) <= MAX_HEADER and parts * values <= MAX_VALUES
+
+
 def is_foreign(path: Path) -> bool:
-    """Tell whether there is a file that does not begin as ours do. An empty one is nobody's."""
-    if not path.is_file() or not path.stat().st_size:
+    """Tell whether something is there that does not begin as files of ours do.
+
+    An empty file is nobody's. A device, a pipe or a dangling link is somebody's; a folder the
+    system itself protects.
+    """
+    if not os.path.lexists(path) or path.is_dir():
+        return False
+    if not path.is_file():
+        return True
+    if not path.stat().st_size:
         return False
     with path.open("rb") as file:
         try:
@@ -188,6 +217,8 @@ def _object(text: bytes, error: FormatError) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise error  # NaN and infinities are no JSON
 
+    if not _is_modest(text):
+        raise error
     value = json.loads(text, parse_constant=refuse)
     if not isinstance(value, dict):
         raise error

@@ -354,6 +354,7 @@ def plan(
     guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
     density, rows = check_density(typical_density), check_rows(expected_rows)
     frame = make_frame(kernel, as_domain(bounds), dim)
+    check_room(frame, columns)
     chosen = as_family(family)
     capacity = check_capacity(capacity_bits)
     wanted = promise(alpha, eta, simultaneous, frame)
@@ -388,6 +389,12 @@ def check_plan(plan: Any) -> Plan:
     if not isinstance(plan, Plan):
         raise ParameterError("plan must be a Plan; read one from a file by dpkde.Plan.load(path)")
     return plan
+
+
+def check_room(frame: Frame, columns: Sequence[str] | None) -> None:
+    """Refuse what no file could describe, before anything is spent on it."""
+    names = None if columns is None else [str(name) for name in columns]
+    container.check_room(frame.kernel.to_json(), frame.domain.to_json(), names)
 
 
 def make_frame(

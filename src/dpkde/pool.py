@@ -31,6 +31,8 @@ def mapped(
 ) -> Iterator[Result]:
     """Yield ``function(item)`` in order, with at most two items a thread in flight.
 
+    Who stops early, by Ctrl-C or an error, waits for what has begun and for nothing else.
+
     >>> list(mapped(abs, [-1, 2, -3], threads=2))
     [1, 2, 3]
     """
@@ -40,11 +42,14 @@ def mapped(
     if count == 1:
         yield from map(function, items)
         return
-    with ThreadPoolExecutor(count) as pool:
-        flight: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(count)
+    flight: deque[Future[Result]] = deque()
+    try:
         for item in items:
             flight.append(pool.submit(function, item))
             if len(flight) >= 2 * count:
                 yield flight.popleft().result()
         while flight:
             yield flight.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

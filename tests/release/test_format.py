@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import struct
 from fractions import Fraction
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import dpkde
@@ -205,12 +207,27 @@ def test_what_can_be_written_can_be_read(tmp_path: Path) -> None:
     plan.save(tmp_path / "p.dpkde")
     assert (tmp_path / "p.dpkde").stat().st_size > 1 << 20
     assert dpkde.Plan.load(tmp_path / "p.dpkde") == plan
-    with pytest.raises(dpkde.ParameterError, match="at most"):
-        container.write(tmp_path / "q", {"long": "x" * container.MAX_HEADER}, {})
+    long: Any
+    for long in ("x" * container.MAX_HEADER, '"' * (container.MAX_HEADER // 3), [[]] * (1 << 21)):
+        with pytest.raises(dpkde.ParameterError, match="at most"):
+            container.write(tmp_path / "q", {"long": long}, {})
     with pytest.raises(dpkde.ParameterError, match="extras take"):
         dpkde.publish(
             [[0.5]], kernel=dpkde.Gaussian(1.0), epsilon=1, extras={"a/b": "x" * (1 << 21)}
         )
+
+
+def test_what_cannot_be_written_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spent(*_: object, **__: object) -> None:
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr("dpkde.curator.publish.draw", spent)
+    names = ["x" * container.MAX_HEADER]
+    points = pa.table({names[0]: [0.5]})
+    with pytest.raises(dpkde.ParameterError, match="these names"):
+        dpkde.publish(points, kernel=dpkde.Gaussian(1.0), epsilon=1, columns=names)
+    with pytest.raises(dpkde.ParameterError, match="these names"):
+        dpkde.plan(kernel=dpkde.Gaussian(1.0), epsilon=1, columns=names, dim=1)
 
 
 def test_only_files_of_ours_are_written_over(tmp_path: Path) -> None:
@@ -225,10 +242,23 @@ def test_only_files_of_ours_are_written_over(tmp_path: Path) -> None:
     for _ in range(2):
         release.save(tmp_path / "r.dpkde")
     assert dpkde.load(tmp_path / "r.dpkde") == release
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("pipe", "link"):
+        with pytest.raises(dpkde.ParameterError, match="is not overwritten"):
+            release.save(tmp_path / name)
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link").is_symlink()
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError, match=r"'[^']*folder'$"):
         release.save(tmp_path / "folder")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "private.csv", "r.dpkde"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "folder",
+        "link",
+        "pipe",
+        "private.csv",
+        "r.dpkde",
+    ]
 
 
 def test_truncated_files(good: bytes, tmp_path: Path) -> None:
@@ -253,6 +283,7 @@ def test_hostile_headers(good: bytes, tmp_path: Path) -> None:
         b"{}",
         b"null",
         b"[" * 100_000,
+        b'{"a": [' + b"[]," * (1 << 22) + b"0]}",
         b'{"__metadata__": 3}',
         b'{"__metadata__": {"dpkde": "{}", "sha256": ""}}',
         b'{"a": {"dtype": "I64", "shape": [4611686018427387904], "data_offsets": [0, 8]}}',

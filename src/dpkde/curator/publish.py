@@ -28,6 +28,7 @@ from dpkde.planner import (
     check_capacity,
     check_density,
     check_plan,
+    check_room,
     check_rows,
     draw_plan,
     make_frame,
@@ -181,6 +182,7 @@ def publish(
         domain = as_domain(bounds)
         source = open_points(points, columns, universe=universe_of(domain))
         frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
+        check_room(frame, source.columns)
         wanted = promise(alpha, eta, simultaneous, frame)
         chosen = as_family("auto" if family is None else family)
         if wanted is not None:

@@ -16,8 +16,8 @@ import math
 import threading
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -158,16 +158,21 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return np.frombuffer(plain.tobytes(), dtype=plain.dtype).reshape(plain.shape)
 
 
-@contextmanager
-def _unseen() -> Iterator[None]:
-    """Keep warnings from being shown: they may quote a private value.
+def _unseen(action: Callable[[], None]) -> None:
+    """Do what calls f, with nothing of f's doings seen.
 
-    Filters of warnings belong to the process, so one thread at a time; f holds the interpreter
-    anyway.
+    Warnings may quote a private value. Their filters belong to the process, so one thread at a
+    time; f holds the interpreter anyway. And never the main thread: Ctrl-C is raised there alone,
+    so that a KeyboardInterrupt elsewhere is f's own, and can be ignored like all that it raises.
     """
-    with _ONE_AT_A_TIME, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+
+    def quietly() -> None:
+        with _ONE_AT_A_TIME, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            action()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(quietly).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,18 +202,24 @@ class CustomPair(Pair):
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers."""
         found = np.zeros((len(coordinates), self.bounds.cells), dtype=np.int64)
-        with _unseen():
+
+        def fill() -> None:
             for row, x, counted in zip(found, coordinates, counts, strict=True):
                 if counted:
                     row += self._contribution(x)
+
+        _unseen(fill)
         return found
 
     def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
         """Add every record's integers to the table."""
-        with _unseen():
+
+        def add() -> None:
             for x, counted in zip(coordinates, counts, strict=True):
                 if counted:
-                    table += self._contribution(x)
+                    table[:] += self._contribution(x)
+
+        _unseen(add)
 
     def _contribution(self, x: Floats) -> NDArray[np.int64]:
         """Return f(x) in integers; zeros where it fails, has another length, or is too large."""
@@ -219,8 +230,6 @@ class CustomPair(Pair):
             if values.dtype.kind not in "fiub":
                 return nothing
             values = values.astype(np.float64)
-        except KeyboardInterrupt:  # the caller's, not the record's
-            raise
         except BaseException:  # a private value must not be seen to fail
             return nothing
         if values.shape != (bounds.cells,) or not np.isfinite(values).all():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from dpkde.tables.source import Piece, Source, choose_columns
 
 TEXT_BLOCK = 1 << 20
 _HEADER_LIMIT = 1 << 20
+_LINE_END = re.compile(rb"\r?\n|\r(?=[^\n])")  # a return at the end may be half of one
 
 
 class _Readable(Protocol):
@@ -31,9 +33,9 @@ def open_text(
         raise SchemaError(f"a delimiter is one ASCII character, got {delimiter!r}")
     if isinstance(source, Path):
         with source.open("rb") as file:
-            header, _ = _header(file, what)
+            header, _, _ = _header(file, what)
     else:
-        header, rest = _header(source, what)
+        header, rest, stream = _header(source, what)
     names = _names(header, delimiter, what)
     wanted, places = choose_columns(names, columns, what, listed=False)
     targets = np.full(len(names), -1, dtype=np.int64)
@@ -42,41 +44,55 @@ def open_text(
     def read() -> Iterator[Piece]:
         if isinstance(source, Path):
             with source.open("rb") as file:
-                _, start = _header(file, what)
-                yield from _blocks(file, start, targets, delimiter)
+                _, start, lines = _header(file, what)
+                yield from _blocks(lines, start, targets, delimiter)
         else:
-            yield from _blocks(source, rest, targets, delimiter)
+            yield from _blocks(stream, rest, targets, delimiter)
 
     size = source.stat().st_size if isinstance(source, Path) else None
     # Names that the caller did not give could be a record's words: they are not passed on.
     return Source(read, len(wanted), None if columns is None else wanted, once, size)
 
 
-def _header(stream: _Readable, what: str) -> tuple[bytes, bytes]:
-    """Return the first line, and what was read beyond it.
+class _Returns:
+    """A stream whose lines end with returns alone, as some spreadsheets write them."""
 
-    A table without records may end with it, line break or not.
+    def __init__(self, stream: _Readable) -> None:
+        self._stream = stream
+
+    def read(self, size: int, /) -> bytes:
+        return self._stream.read(size).replace(b"\r", b"\n")
+
+
+def _header(stream: _Readable, what: str) -> tuple[bytes, bytes, _Readable]:
+    """Return the first line, what was read beyond it, and the stream, its lines ended as usual.
+
+    A table without records may end with its header, line break or not.
     """
-    data = b""
-    while b"\n" not in data and len(data) < _HEADER_LIMIT:
+    data, end = b"", None
+    while end is None and len(data) < _HEADER_LIMIT:
         more = stream.read(1 << 12)
         if isinstance(more, str):
             raise SchemaError("open the file in binary mode, as in open(path, 'rb')")
         if not more:
             break
         data += more
-    line, end, rest = data.partition(b"\n")
-    if not line or (not end and b"\r" in line):  # line ends of old, whether records follow or not
+        end = _LINE_END.search(data)
+    line = data.removesuffix(b"\r") if end is None else data[: end.start()]
+    rest = b"" if end is None else data[end.end() :]
+    if not line:
         raise SchemaError(f"{what} has no header line with column names")
-    return line, rest
+    if end is not None and end.group() == b"\r":
+        return line, rest.replace(b"\r", b"\n"), _Returns(stream)
+    return line, rest, stream
 
 
 def _names(header: bytes, delimiter: str, what: str) -> list[str]:
     try:
-        text = header.decode("utf-8-sig").rstrip("\r")
+        text = header.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SchemaError(f"the first line of {what} is not text") from None
-    if "\0" in text or "\r" in text or len(header) >= _HEADER_LIMIT:
+    if "\0" in text or len(header) >= _HEADER_LIMIT:
         raise SchemaError(f"the first line of {what} is not a header with column names")
     try:
         names = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [])]
