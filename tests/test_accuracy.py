@@ -338,6 +338,7 @@ def test_wrong_levels() -> None:
     assert math.isnan(high[0])
     assert 0 <= low[1] < high[1] <= 1
     assert release.interval(np.empty((0, 2)))[0].shape == (0,)
+    assert len(release.interval(QUERIES, Fraction(1, 2))[0]) == len(QUERIES)  # type: ignore[arg-type]
 
 
 # All queries at once

@@ -125,6 +125,8 @@ def test_a_bandwidth_matrix_is_symmetric_at_every_scale() -> None:
         dpkde.Gaussian(scale * np.array([[1.0, 0.5], [0.5 + 1e-13, 1.0]]))
     with pytest.raises(dpkde.ParameterError, match="std must be"):
         dpkde.Gaussian.from_std("wide")  # type: ignore[arg-type]
+    with pytest.raises(dpkde.ParameterError, match="bandwidth"):
+        dpkde.Gaussian.from_std([[1.0, 0.5], [0.0, 1.0]])
 
 
 def test_points_that_are_not_finite_are_left_out() -> None:

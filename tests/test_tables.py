@@ -281,13 +281,20 @@ def test_an_empty_table_may_end_with_its_header(tmp_path: Path) -> None:
 
 def test_decimals_are_numbers() -> None:
     """As a database's columns of exact numbers arrive."""
-    frame = pd.DataFrame({"a": [Decimal("0.25"), Decimal("NaN"), Fraction(1, 2), "0.5", None]})
-    (piece,) = open_points(frame).read()
-    assert np.array_equal(piece.rows()[:, 0], [0.25, np.nan, 0.5, np.nan, np.nan], equal_nan=True)
+    cells = [Decimal("0.25"), Decimal("NaN"), Fraction(1, 2), "0.5", None, Loud(1)]
+    (piece,) = open_points(pd.DataFrame({"a": cells})).read()
+    assert np.array_equal(piece.rows()[:, 0], [0.25, np.nan, 0.5, *[np.nan] * 3], equal_nan=True)
 
 
 class Located(pd.DataFrame):  # type: ignore[misc]
     """A data frame of somebody else's library."""
+
+
+class Loud(float):
+    """A number that tells all where it is asked for its value."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("the secret")
 
 
 class Strange:
@@ -306,6 +313,9 @@ def test_columns_are_chosen_by_name_in_every_frame() -> None:
         assert piece.rows().tolist() == [[3.0, 1.0], [4.0, 2.0]]
     with pytest.raises(dpkde.SchemaError, match="has columns, but is no data frame known here"):
         open_points(Strange(), ["lon", "lat"])
+    release = dpkde.publish(pd.DataFrame(rows), kernel=dpkde.Gaussian(1.0), epsilon=1)
+    with pytest.raises(dpkde.SchemaError, match="has columns, but is no data frame known here"):
+        release.kde(Strange())
 
 
 def test_pieces_report_their_size(tmp_path: Path) -> None:

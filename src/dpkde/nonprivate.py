@@ -24,7 +24,7 @@ _BLOCK = 1 << 22
 def kde(points: ArrayLike, queries: ArrayLike, kernel: Kernel) -> NDArray[np.float64]:
     """Return the exact mean of k(x, y) over the points, at each query. O(n·q·d); not private.
 
-    Points with a coordinate that is not finite are left out, as they are from a release.
+    Points with a coordinate that is not finite are left out: they add nothing to a release either.
 
     >>> from dpkde import Gaussian
     >>> kde([[0.0], [1.0]], [[0.0]], Gaussian(1.0)).round(4)

@@ -282,8 +282,10 @@ def check_rows(value: int | None) -> int | None:
     """Check a public guess of the number of records."""
     if value is None:
         return None
-    if not is_real(value) or not 1 <= value < 2**62:
-        raise ParameterError(f"expected_rows is a public guess of n, from 1 to 2^62, got {value!r}")
+    if not is_real(value) or not 1 <= value < 2**62 or value != int(value):
+        raise ParameterError(
+            f"expected_rows is a public guess of n, a whole number from 1 to 2^62, got {value!r}"
+        )
     return int(value)
 
 

@@ -86,7 +86,7 @@ def test_from_a_file_to_a_file(table: str, capsys: pytest.CaptureFixture[str]) -
 def test_settings_files(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("s.toml").write_text(
         'columns = ["lat"]\nbounds = [[0, 1]]\nbandwidth = 0.2\nepsilon = "1/3"\n'
-        'adjacency = "replace"\nexpected-rows = 2000\n'
+        'adjacency = "replace"\nexpected-rows = 2e3\n'
     )
     code, _, err = dpkde_("publish", table, "-o", "r", "--settings", "s.toml", capsys=capsys)
     assert code == 0, err

@@ -74,3 +74,8 @@ def test_words_of_a_file_cannot_pass_for_ours(
         assert "\x9b" not in out
         assert not [line for line in out.splitlines() if line.startswith("This release is 0.0001")]
     assert json.loads(out)["plan"]["columns"] == [spoof, "y"]
+    for options in ([], ["--format", "json"]):
+        code, out, _ = dpkde_("query", "r.dpkde", "0.5,0.5", *options, capsys=capsys)
+        assert code == 0
+        assert "\x1b" not in out
+        assert not [line for line in out.splitlines() if line.startswith("This release is 0.0001")]

@@ -182,6 +182,11 @@ def test_shares_of_the_count_follow_the_formula() -> None:
     assert float(count / table) == pytest.approx((0.0625 / 20) ** (2 / 3), rel=0.05)
 
 
+DEEP: list[Any] = []
+for _ in range(10**5):
+    DEEP = [DEEP]
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -211,6 +216,8 @@ def test_shares_of_the_count_follow_the_formula() -> None:
         ({"sampler": "numpy"}, "sampler"),
         ({"extras": {"note": 1}}, "namespaced"),
         ({"extras": {"a/b": float("nan")}}, "JSON"),
+        ({"extras": {"a/b": DEEP}}, "JSON"),
+        ({"expected_rows": 1.5}, "whole number"),
         ({"columns": ["a"]}, "1 column names for 2"),
         ({"kernel": dpkde.Gaussian([1.0, 2.0, 3.0])}, "does not agree"),
         ({"bounds": [(-1e12, 1e12)] * 2}, "larger bandwidth"),

@@ -185,7 +185,11 @@ def test_both_routes_agree_for_norms(p: float) -> None:
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_the_planner_serves_every_kernel(name: str) -> None:
-    """By default, from bounds alone, and its error is about what was predicted."""
+    """By default, from bounds alone, and its error is about what was predicted.
+
+    The noise of a release can be small at 50 places at once: below an eighth of what is predicted
+    with probability 2e-5 (hat, 2·10⁶ simulated releases). The mean of four asks that of each.
+    """
     kernel = KERNELS[name]
     generator = np.random.default_rng(3)
     points = np.clip(generator.normal(size=(4000, 3)) * 0.6 + 0.3, -2, 2)
@@ -207,10 +211,13 @@ def test_the_planner_serves_every_kernel(name: str) -> None:
         kernel=kernel,
         bounds=domain,
         epsilon=3,
+        seed=5,
         dim=points.shape[1],
         expected_rows=4000,
         typical_density=float(exact.mean()),
     )
     assert plan.prediction is not None
-    error = float(np.abs(release.kde(points[:50]) - exact).mean())
+    made = dpkde.sketch(points, plan)
+    releases = [release, *(dpkde.publish(made, epsilon=3) for _ in range(3))]
+    error = float(np.mean([np.abs(one.kde(points[:50]) - exact).mean() for one in releases]))
     assert plan.prediction.error / 8 < error < 8 * plan.prediction.error

@@ -93,6 +93,12 @@ def test_pairs_are_cosine_and_sine() -> None:
     assert np.abs(s / 2**22 - np.sin(angle)).max() < 2.0**-22
 
 
+def test_whole_numbers_of_numpy_are_taken() -> None:
+    assert Fourier(np.int64(5), step_bits=np.int64(14)) == Fourier(5, step_bits=14)  # type: ignore[arg-type]
+    with pytest.raises(dpkde.ParameterError, match="step_bits"):
+        Fourier(5, step_bits=14.0)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("form", ["pairs", "phase"])
 def test_frequencies_are_prefix_stable(form: str) -> None:
     frame = Frame.of(dpkde.Gaussian(1.0), as_domain([(0, 1)] * 3))

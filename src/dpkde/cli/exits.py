@@ -15,6 +15,7 @@ reason an unexpected error is named by its type and place only.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -33,6 +34,15 @@ def fail(message: str, code: int = WRONG) -> NoReturn:
     line = " ".join(message.split())
     print(f"dpkde: {line}", file=sys.stderr)  # noqa: T201
     raise SystemExit(code)
+
+
+def plain(line: str) -> str:
+    r"""Return a line as it can be shown: a file's words must not move the cursor or look like ours.
+
+    >>> print(plain("dpkde 1.0\x1b[2J\nThis release is private"))
+    dpkde 1.0\u001b[2J\nThis release is private
+    """
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
 def speaks_plainly(verb: Verb) -> Verb:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpkde.cli.exits import speaks_plainly
+from dpkde.cli.exits import plain, speaks_plainly
 
 if TYPE_CHECKING:
     from dpkde.kernels import Kernel
@@ -30,7 +30,7 @@ def inspect(
     if as_json:
         sizes = {name: list(array.shape) for name, array in tensors.items()}
         described = json.dumps(document | {"tensors": sizes}, indent=2, ensure_ascii=False)
-        typer.echo("\n".join(map(_plain, described.split("\n"))))
+        typer.echo("\n".join(map(plain, described.split("\n"))))
         return
     law = held.law("count")
     count = f"{held.count} (exact: the number of records is public)"
@@ -54,16 +54,7 @@ def inspect(
         lines.append(f"sample     each record entered with probability {held.rate}")
     if held.extras:
         lines.append(f"extras     {json.dumps(dict(held.extras), ensure_ascii=False)}")
-    typer.echo("\n".join([str(held.privacy), "", *map(_plain, lines)]))
-
-
-def _plain(line: str) -> str:
-    r"""Return a line as it can be shown: a file's words must not move the cursor or look like ours.
-
-    >>> print(_plain("dpkde 1.0\x1b[2J\nThis release is private"))
-    dpkde 1.0\u001b[2J\nThis release is private
-    """
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+    typer.echo("\n".join([str(held.privacy), "", *map(plain, lines)]))
 
 
 def _kernel(kernel: Kernel) -> str:

@@ -179,7 +179,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "delta": _NUMERIC,
     "epsilon": _NUMERIC,
     "eta": (int, float),
-    "expected_rows": (int,),
+    "expected_rows": (int, float),
     "frequencies": (int,),
     "order": (int,),
     "repetitions": (int,),

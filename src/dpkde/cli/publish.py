@@ -51,9 +51,7 @@ def publish(
     seed: o.Seed = None,
     delimiter: o.Delimiter = None,
     settings: o.Settings = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress, even on a terminal.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")] = False,
 ) -> None:
     """Publish a table: read it, add noise, write a release file.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpkde.cli import options as o
-from dpkde.cli.exits import speaks_plainly
+from dpkde.cli.exits import plain, speaks_plainly
 from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def query(
     bias: Annotated[
         Bias | None,
         typer.Option(
-            help="With --level: what the interval allows for a spline's bias. typical: right where "
-            "records are spread out; worst: for any data, wider. Default: worst in a release with "
-            "a promise, else typical."
+            help="With --level: what the interval allows for the family's bias. typical: right "
+            "where records are spread out; worst: for any data, wider. Default: worst in a release "
+            "with a promise, else typical."
         ),
     ] = None,
     format: Annotated[Format, typer.Option(help="csv, or json: one object a line.")] = Format.CSV,
@@ -82,7 +82,8 @@ def query(
     elif bias is not None:
         raise ParameterError("--bias goes with --level")
     batches = iter([_typed(points, published.dim)]) if points else _read(_open(file, published))
-    names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
+    names = [plain(name) for name in published.columns or ()]
+    names = names or [f"x{k + 1}" for k in range(published.dim)]
     header = [*names, "kde", "standard_error", "sampling_error"]
     header += [] if level is None else ["low", "high"]
     writer = csv.writer(sys.stdout, lineterminator="\n")

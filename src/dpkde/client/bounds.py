@@ -54,7 +54,7 @@ def interval(
         raise ParameterError(f"bias must be 'typical' or 'worst', got {bias!r}")
     if bias == "worst" and _worst(release) is None:
         raise ParameterError(NO_WORST.format(release.family.name))
-    table = release.table.astype(np.float64)
+    table, level = release.table.astype(np.float64), float(level)
     middle = kde(release, queries, clip=False)
     width = answer(release, queries, lambda rows: _half_width(release, rows, table, level, bias))
     pitch = release.promise.pitch if release.promise is not None else None

@@ -20,7 +20,7 @@ from dpkde.kernels import Points, home
 from dpkde.numeric import is_whole
 from dpkde.pool import mapped
 from dpkde.release.artifact import Release
-from dpkde.tables import is_frame, is_sparse, open_points, query_sets
+from dpkde.tables import check_known, is_frame, is_sparse, open_points, query_sets
 
 CHUNK_QUERIES = 4096
 
@@ -96,6 +96,7 @@ def _rows(release: Release, queries: QueriesLike) -> Points:
         return query_sets(queries, universe)
     if is_sparse(queries):
         queries = queries.toarray()
+    check_known(queries)
     if not is_frame(queries):
         return as_queries(queries, release.dim)
     source = open_points(queries, release.columns)

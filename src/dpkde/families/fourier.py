@@ -85,14 +85,13 @@ class Fourier(Family):
             object.__setattr__(self, "frequencies", int(count))
         if self.form not in ("pairs", "phase"):
             raise ParameterError(f"form must be 'pairs' or 'phase', got {self.form!r}")
-        if self.step_bits is not None and (
-            type(self.step_bits) is not int
-            or not _LEAST_STEP_BITS <= self.step_bits <= _MOST_STEP_BITS
-        ):
-            raise ParameterError(
-                f"step_bits must be from {_LEAST_STEP_BITS} to {_MOST_STEP_BITS}, "
-                f"got {self.step_bits!r}"
-            )
+        step = self.step_bits
+        if step is not None:
+            if not is_whole(step) or not _LEAST_STEP_BITS <= step <= _MOST_STEP_BITS:
+                raise ParameterError(
+                    f"step_bits must be from {_LEAST_STEP_BITS} to {_MOST_STEP_BITS}, got {step!r}"
+                )
+            object.__setattr__(self, "step_bits", int(step))
 
     @classmethod
     def obstacle(cls, frame: Frame) -> str | None:

@@ -57,9 +57,10 @@ class Gaussian(_Scaled):
         Gaussian(bandwidth=1.4142135623730951)
         """
         try:
-            return cls(math.sqrt(2) * np.array(std, dtype=np.float64))
+            numbers = np.array(std, dtype=np.float64)
         except (TypeError, ValueError):
             raise ParameterError(f"std must be positive numbers, got {std!r}") from None
+        return cls(math.sqrt(2) * numbers)
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return exp(−‖B⁻¹(x − y)‖²), shape (n_points, n_queries). O(n·q·d)."""

@@ -47,7 +47,7 @@ def check_extras(extras: Mapping[str, Any] | None) -> dict[str, Any]:
             )
     try:
         size = len(json.dumps(checked, allow_nan=False))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         raise ParameterError("extras must hold JSON values only") from None
     if size > MOST_EXTRAS:
         raise ParameterError(f"extras take {size} characters as JSON, at most {MOST_EXTRAS} fit")

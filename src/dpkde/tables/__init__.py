@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dpkde.tables.door import PointsLike, open_points
-from dpkde.tables.frames import is_frame
+from dpkde.tables.frames import check_known, is_frame
 from dpkde.tables.sets import is_sparse, query_sets
 from dpkde.tables.source import Piece, Source
 
-__all__ = ["Piece", "PointsLike", "Source", "is_frame", "is_sparse", "open_points", "query_sets"]
+__all__ = [
+    "Piece",
+    "PointsLike",
+    "Source",
+    "check_known",
+    "is_frame",
+    "is_sparse",
+    "open_points",
+    "query_sets",
+]

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from dpkde.arrays import as_rows
 from dpkde.errors import SchemaError
 from dpkde.tables.columnar import open_npy, open_parquet
-from dpkde.tables.frames import open_frame
+from dpkde.tables.frames import check_known, open_frame
 from dpkde.tables.sets import is_sparse, open_sets, open_sparse
 from dpkde.tables.source import Piece, Source, chunk_rows, no_rows
 from dpkde.tables.text import open_text
@@ -82,11 +82,7 @@ def open_points(
     names = None if columns is None else tuple(str(name) for name in columns)
     if is_sparse(points):
         return open_sparse(points, names)
-    if hasattr(points, "columns") and not isinstance(points, np.ndarray):
-        raise SchemaError(
-            f"{type(points).__name__} has columns, but is no data frame known here: make a pandas, "
-            "polars or Arrow one of it, or an array"
-        )
+    check_known(points)
     if hasattr(points, "__array__"):
         rows = np.asanyarray(points)
         if rows.ndim == 1 and not rows.size:

@@ -28,6 +28,15 @@ def is_frame(points: Any) -> bool:
     )
 
 
+def check_known(points: Any) -> None:
+    """Refuse what has columns and is no data frame known here: it would be read by position."""
+    if hasattr(points, "columns") and not isinstance(points, np.ndarray) and not is_frame(points):
+        raise SchemaError(
+            f"{type(points).__name__} has columns, but is no data frame known here: make a pandas, "
+            "polars or Arrow one of it, or an array"
+        )
+
+
 def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
     """Return a source for a data frame or a column of one, or None if it is neither.
 
@@ -103,6 +112,6 @@ def _cell(value: Any) -> float:
     if isinstance(value, (Real, Decimal, np.bool_)):
         try:
             return float(value)
-        except (OverflowError, TypeError, ValueError):
+        except Exception:  # whatever a private value's own method raises
             return np.nan
     return np.nan
