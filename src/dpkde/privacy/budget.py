@@ -352,7 +352,10 @@ def cheapest(
     """Return the (amount, law) pair whose noise on a cell has the smallest variance.
 
     The response to a query does not depend on the law, so neither does the factor between a
-    cell's noise and a query's: the smallest variance gives the smallest error everywhere.
+    cell's noise and a query's: the smallest variance gives the least root mean square error
+    everywhere. Mean absolute errors all but follow: for δ up to 10⁻⁶ Gaussian noise ties only where
+    a record moves some six cells or more, and sums of so many Laplace draws are nearly Gaussian,
+    their mean absolute value at most 2% less.
     """
     priced = []
     refused: ParameterError | None = None
