@@ -141,15 +141,24 @@ def test_what_f_does_with_a_private_value_is_not_seen(recwarn: pytest.WarningsRe
                 raise SystemExit(3)
             if self.how == "interrupts":
                 raise KeyboardInterrupt(f"the secret is {x}")
+            if self.how == "overflows":
+                np.seterr(all="raise")
+                return np.full(3, 1e308)
             if self.how == "panics":
                 raise Panic(f"the secret is {x}")
             return np.emath.sqrt(-np.ones(3)) if self.how == "complex" else np.zeros(3)
 
     points = np.full((5, 1), 0.123)
     given: dict[str, Any] = {"kernel": FRAME.kernel, "bounds": [(-1, 1)], "epsilon": 1}
-    for how in ("leaves", "panics", "interrupts", "complex", "warns"):
-        for threads in (1, 2):
-            dpkde.publish(points, **given, family=Loud(how), threads=threads)
+    with np.errstate():
+        for how in ("leaves", "panics", "complex", "warns", "overflows"):
+            for threads in (1, 2):
+                dpkde.publish(points, **given, family=Loud(how), threads=threads)
+    dpkde.publish(points, **given, family=Loud("interrupts"), threads=2)
+    with pytest.raises(KeyboardInterrupt) as caught:  # as if it were the caller's own
+        dpkde.publish(points, **given, family=Loud("interrupts"), threads=1)
+    assert not caught.value.args
+    assert caught.value.__suppress_context__
     assert not recwarn.list
 
 

@@ -88,7 +88,7 @@ def test_rules_of_a_line() -> None:
     assert np.array_equal(rows_of(text), np.array(expected, dtype=float), equal_nan=True)
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r\r\n", "\r"])
 @pytest.mark.parametrize("last", [True, False])
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 1 << 20])
 def test_a_missing_value_in_a_single_column_is_a_record(
@@ -124,7 +124,7 @@ class Cut:
         return self.parts.pop(0) if len(self.parts) > 1 else b""
 
 
-@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r\r\n"])
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r\r\n", b"\r\r\r\n"])
 @pytest.mark.parametrize("extra", [-1, 0, 1])
 def test_the_longest_line_is_read_alike_wherever_a_block_ends(ending: bytes, extra: int) -> None:
     """Around the limit to the byte, cut at every place near the end of the line."""
@@ -137,7 +137,7 @@ def test_the_longest_line_is_read_alike_wherever_a_block_ends(ending: bytes, ext
     for rows in found:
         assert np.array_equal(rows, found[0], equal_nan=True)
     assert found[0][1].tolist() == [3.0, 4.0]
-    readable = extra <= 0 and ending != b"\r\r\n"
+    readable = extra <= 0 and ending != b"\r\r\r\n"
     assert found[0][0].tolist() == [1.0, 5.0] if readable else np.isnan(found[0][0]).any()
 
 
@@ -155,6 +155,7 @@ def test_delimiters_and_headers() -> None:
     assert rows_of(b"1;2\n", b"a;b\n", delimiter=";").tolist() == [[1, 2]]
     text = io.BytesIO(b'\xef\xbb\xbf"x, y",z\r\n1,2\r\n')
     assert open_points(text, ["x, y", "z"]).columns == ("x, y", "z")
+    assert open_points(io.BytesIO(b'5" pipe,"b" ,c\n1,2,3\n'), ["c", '5" pipe']).dim == 2
     for wrong in (";;", "", '"', "\n", "é"):
         with pytest.raises(dpkde.SchemaError, match="delimiter"):
             rows_of(b"", delimiter=wrong)

@@ -245,9 +245,9 @@ def test_values_do_not_decide_whether_a_table_is_read() -> None:
         assert dpkde.publish(table, kernel=dpkde.Gaussian(1.0), epsilon=1).dim == 1
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("header", ["a,b", "a" * 4095 + ",b", "a" * 4093 + ",b"])
-def test_lines_may_end_in_each_of_three_ways(ending: str, header: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r\r\n", "\r"])
+@pytest.mark.parametrize("header", ["a,b", *("a" * k + ",b" for k in (4094, 4093, 4092, 4091))])
+def test_lines_may_end_in_each_of_four_ways(ending: str, header: str, tmp_path: Path) -> None:
     """With and without a last line break, and where the header ends with the first bytes read."""
     for rows in ([], ["1,2"], ["1,2", "", "x,3", "4,5"]):
         for last in ("", ending):
@@ -265,9 +265,30 @@ def test_a_header_is_needed(tmp_path: Path) -> None:
         (tmp_path / "t.csv").write_bytes(text.encode())
         with pytest.raises(dpkde.SchemaError, match="no header line"):
             open_points(tmp_path / "t.csv")
-    (tmp_path / "t.csv").write_text("a" * 200_000 + ",b\n1,2\n")
-    with pytest.raises(dpkde.SchemaError, match="not a header"):
-        open_points(tmp_path / "t.csv")
+    for text in ("a" * 200_000 + ",b\n1,2\n", "a," * (1 << 20), '"lon\r(deg)",lat\r\n1,2\r\n'):
+        (tmp_path / "t.csv").write_bytes(text.encode())
+        with pytest.raises(dpkde.SchemaError, match="not a header"):
+            open_points(tmp_path / "t.csv")
+
+
+def test_the_longest_header_is_read_alike_however_it_arrives() -> None:
+    class Drops(io.BytesIO):
+        drop = 1
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            return super().read(min(size or 1, self.drop))
+
+    for ending in ("\n", "\r\n", "\r\r\n", "\r"):
+        for extra in (0, 1):
+            names = "a," * ((1 << 19) - 1) + "ab" + "c" * extra
+            for drop in (4096, 4095, 1 << 18):
+                found = Drops((names + ending + "1\n").encode())
+                found.drop = drop
+                if extra:
+                    with pytest.raises(dpkde.SchemaError, match="not a header"):
+                        open_points(found, ["ab"])
+                else:
+                    assert open_points(found, ["ab"]).columns == ("ab",)
 
 
 def test_an_empty_table_may_end_with_its_header(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from dpkde.errors import FormatError, ParameterError
 
 MAX_HEADER = 1 << 26
-MAX_VALUES = 1 << 22
+MAX_VALUES = 3 << 21
 """A header has at most so many commas and brackets: each can cost a reader a hundred bytes."""
 MAX_FILE = 1 << 34
 _DTYPES: dict[str, np.dtype[Any]] = {
@@ -115,22 +115,23 @@ def write(
 
 
 def check_room(*parts: Any) -> None:
-    """Refuse parts of a document that no file could hold. They may take half of a header."""
+    """Refuse parts of a document that would leave no room for the rest: a statement, extras."""
     written = json.dumps(canonical({"parts": parts})).encode("ascii")
-    if not _is_modest(written, 2):
+    if not _is_modest(written, _REST):
         raise ParameterError(_NO_ROOM)
 
 
+_REST = 1 << 22
 _NO_ROOM = (
-    f"a file describes its release in at most {MAX_HEADER >> 20} MiB and {MAX_VALUES} numbers: "
-    "this bandwidth matrix, these bounds or these names take more"
+    "kernel, bounds, names and parameters take more room than a file has for them: "
+    f"{MAX_HEADER - _REST >> 20} MiB of text, with {MAX_VALUES - _REST // 2} commas and brackets"
 )
 
 
-def _is_modest(text: bytes, parts: int = 1) -> bool:
-    """Tell whether a part of a header, in JSON, costs a reader no more than it should."""
+def _is_modest(text: bytes, rest: int = 0) -> bool:
+    """Tell whether a header in JSON, or all but the rest of it, is as short as a reader wants."""
     values = sum(text.count(mark) for mark in (b",", b"[", b"{"))
-    return parts * len(text) <= MAX_HEADER and parts * values <= MAX_VALUES
+    return len(text) <= MAX_HEADER - rest and values <= MAX_VALUES - rest // 2
 
 
 def is_foreign(path: Path) -> bool:

@@ -356,8 +356,9 @@ def plan(
     guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
     density, rows = check_density(typical_density), check_rows(expected_rows)
     frame = make_frame(kernel, as_domain(bounds), dim)
-    check_room(frame, columns)
     chosen = as_family(family)
+    names = None if columns is None else tuple(str(name) for name in columns)
+    check_room(frame, names, chosen)
     capacity = check_capacity(capacity_bits)
     wanted = promise(alpha, eta, simultaneous, frame)
     promised = None
@@ -380,7 +381,7 @@ def plan(
         chosen,
         after_count(budget, chosen, frame, view, sampler),
         seed=seed,
-        columns=columns,
+        columns=names,
         predicted=rows is not None,
     )
     return made if promised is None else replace(made, promise=wanted, promised=promised)
@@ -393,10 +394,10 @@ def check_plan(plan: Any) -> Plan:
     return plan
 
 
-def check_room(frame: Frame, columns: Sequence[str] | None) -> None:
+def check_room(frame: Frame, columns: Sequence[str] | None, family: Chooser) -> None:
     """Refuse what no file could describe, before anything is spent on it."""
-    names = None if columns is None else [str(name) for name in columns]
-    container.check_room(frame.kernel.to_json(), frame.domain.to_json(), names)
+    set_by_caller = family.to_json() if isinstance(family, Family) else None
+    container.check_room(frame.kernel.to_json(), frame.domain.to_json(), columns, set_by_caller)
 
 
 def make_frame(

@@ -79,3 +79,7 @@ def test_words_of_a_file_cannot_pass_for_ours(
         assert code == 0
         assert "\x1b" not in out
         assert not [line for line in out.splitlines() if line.startswith("This release is 0.0001")]
+    assert list(json.loads(out))[:2] == [spoof, "y"]
+    name = "Größe\u00a0(cm)"  # what only looks like a space stays what it is
+    dpkde.publish(POINTS[:, :1], kernel=dpkde.Gaussian(0.2), epsilon=1, columns=[name]).save("s")
+    assert dpkde_("query", "s", "0.5", capsys=capsys)[1].startswith(f"{name},kde,")

@@ -216,7 +216,7 @@ for _ in range(10**5):
         ({"sampler": "numpy"}, "sampler"),
         ({"extras": {"note": 1}}, "namespaced"),
         ({"extras": {"a/b": float("nan")}}, "JSON"),
-        ({"extras": {"a/b": DEEP}}, "JSON"),
+        ({"extras": {"a/b": DEEP}}, "nested 32 levels"),
         ({"expected_rows": 1.5}, "whole number"),
         ({"columns": ["a"]}, "1 column names for 2"),
         ({"kernel": dpkde.Gaussian([1.0, 2.0, 3.0])}, "does not agree"),

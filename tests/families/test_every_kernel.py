@@ -188,7 +188,7 @@ def test_the_planner_serves_every_kernel(name: str) -> None:
     """By default, from bounds alone, and its error is about what was predicted.
 
     The noise of a release can be small at 50 places at once: below an eighth of what is predicted
-    with probability 2e-5 (hat, 2·10⁶ simulated releases). The mean of four asks that of each.
+    with probability 2e-5 (hat, 2·10⁶ simulated releases). Hence the mean of four of them.
     """
     kernel = KERNELS[name]
     generator = np.random.default_rng(3)

@@ -17,12 +17,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, NoReturn, TypeVar
 
 from dpkde.errors import DpkdeError
+
+_MOVERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, line separators, changes of direction, and what no terminal can show."""
 
 DONE, DEFECT, WRONG, INTERRUPTED = 0, 1, 2, 130
 
@@ -42,7 +46,7 @@ def plain(line: str) -> str:
     >>> print(plain("dpkde 1.0\x1b[2J\nThis release is private"))
     dpkde 1.0\u001b[2J\nThis release is private
     """
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+    return _MOVERS.sub(lambda found: json.dumps(found.group())[1:-1], line)
 
 
 def speaks_plainly(verb: Verb) -> Verb:

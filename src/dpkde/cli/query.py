@@ -82,13 +82,12 @@ def query(
     elif bias is not None:
         raise ParameterError("--bias goes with --level")
     batches = iter([_typed(points, published.dim)]) if points else _read(_open(file, published))
-    names = [plain(name) for name in published.columns or ()]
-    names = names or [f"x{k + 1}" for k in range(published.dim)]
+    names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
     header = [*names, "kde", "standard_error", "sampling_error"]
     header += [] if level is None else ["low", "high"]
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if format is Format.CSV:
-        writer.writerow(header)
+        writer.writerow([plain(name) for name in header])
     for batch in batches:
         answers = [
             published.kde(batch).tolist(),

@@ -182,9 +182,9 @@ def publish(
         domain = as_domain(bounds)
         source = open_points(points, columns, universe=universe_of(domain))
         frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
-        check_room(frame, source.columns)
         wanted = promise(alpha, eta, simultaneous, frame)
         chosen = as_family("auto" if family is None else family)
+        check_room(frame, source.columns, chosen)
         if wanted is not None:
             chosen = Assured.of(chosen, wanted)
             foresee(chosen, frame).check_possible()

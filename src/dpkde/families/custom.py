@@ -2,10 +2,11 @@
 
 `CustomFamily` rounds f to integers, **enforces** the declared bounds on every record (one that
 breaks them contributes nothing), computes one record at a time (so that no batch can change a bit),
-and keeps whatever f does with a private value from being seen. So a wrong f spoils the answers, not
-the guarantee, as long as f is a function of its arguments alone: what it remembers from one record
-to the next, or writes anywhere, nobody can take back. It runs at the speed of the Python in f: a
-family that proves useful gets compiled loops and a module of its own.
+and keeps whatever f does with a private value from being seen (but for a KeyboardInterrupt in the
+main thread: that one is taken for the caller's, and its text is dropped). So a wrong f spoils the
+answers, not the guarantee, as long as f is a function of its arguments alone: what it remembers
+from one record to the next, or writes anywhere, nobody can take back. It runs at the speed of the
+Python in f: a family that proves useful gets compiled loops and a module of its own.
 
 ``docs/extend.md`` has an example; `dpkde.testing.FamilyContract` checks a family.
 """
@@ -16,8 +17,8 @@ import math
 import threading
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -158,21 +159,16 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return np.frombuffer(plain.tobytes(), dtype=plain.dtype).reshape(plain.shape)
 
 
-def _unseen(action: Callable[[], None]) -> None:
-    """Do what calls f, with nothing of f's doings seen.
+@contextmanager
+def _unseen() -> Iterator[None]:
+    """Keep warnings from being shown: they may quote a private value.
 
-    Warnings may quote a private value. Their filters belong to the process, so one thread at a
-    time; f holds the interpreter anyway. And never the main thread: Ctrl-C is raised there alone,
-    so that a KeyboardInterrupt elsewhere is f's own, and can be ignored like all that it raises.
+    Filters of warnings belong to the process, so one thread at a time; f holds the interpreter
+    anyway.
     """
-
-    def quietly() -> None:
-        with _ONE_AT_A_TIME, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            action()
-
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(quietly).result()
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,45 +198,45 @@ class CustomPair(Pair):
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers."""
         found = np.zeros((len(coordinates), self.bounds.cells), dtype=np.int64)
-
-        def fill() -> None:
+        with _unseen():
             for row, x, counted in zip(found, coordinates, counts, strict=True):
                 if counted:
                     row += self._contribution(x)
-
-        _unseen(fill)
         return found
 
     def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
         """Add every record's integers to the table."""
-
-        def add() -> None:
+        with _unseen():
             for x, counted in zip(coordinates, counts, strict=True):
                 if counted:
-                    table[:] += self._contribution(x)
-
-        _unseen(add)
+                    table += self._contribution(x)
 
     def _contribution(self, x: Floats) -> NDArray[np.int64]:
         """Return f(x) in integers; zeros where it fails, has another length, or is too large."""
-        bounds = self.bounds
-        nothing = np.zeros(bounds.cells, dtype=np.int64)
         try:
-            values = np.asarray(self.family.f(x.copy(), dict(self.drawn)))
-            if values.dtype.kind not in "fiub":
-                return nothing
-            values = values.astype(np.float64)
+            found = self._rounded(np.asarray(self.family.f(x.copy(), dict(self.drawn))))
+        except KeyboardInterrupt:
+            if threading.current_thread() is threading.main_thread():  # Ctrl-C goes nowhere else
+                raise KeyboardInterrupt from None
+            found = None
         except BaseException:  # a private value must not be seen to fail
-            return nothing
-        if values.shape != (bounds.cells,) or not np.isfinite(values).all():
-            return nothing
-        scaled = np.rint(values * 2.0**self.bits)
-        if np.abs(scaled).max() > bounds.linf:
-            return nothing
+            found = None
+        return np.zeros(self.bounds.cells, dtype=np.int64) if found is None else found
+
+    def _rounded(self, values: NDArray[Any]) -> NDArray[np.int64] | None:
+        """Return what f gave in integers; None where that is not within the bounds."""
+        bounds = self.bounds
+        if values.dtype.kind not in "fiub" or values.shape != (bounds.cells,):
+            return None
+        with np.errstate(all="ignore"):  # f may have changed what NumPy does here
+            scaled = np.rint(values.astype(np.float64) * 2.0**self.bits)
+            # NaN fails every comparison, so that it is refused here too.
+            if not np.abs(scaled).max() <= bounds.linf:
+                return None
         whole = scaled.astype(np.int64)
         sizes = np.abs(whole).tolist()
         fits = sum(sizes) <= bounds.l1 and sum(v * v for v in sizes) <= bounds.l2_squared
-        return whole if fits else nothing
+        return whole if fits else None
 
     def _responses(self, located: Points) -> Floats:
         rows = [np.asarray(self.family.g(y, self.drawn), dtype=np.float64) for y in located]

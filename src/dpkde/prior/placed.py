@@ -148,6 +148,8 @@ class PlacedPair(CustomPair):
         nothing = np.zeros(bounds.cells, dtype=np.int64)
         try:
             values = np.asarray(self.placed.f(x.copy()), dtype=np.float64)
+        except KeyboardInterrupt:  # the caller's, not the record's
+            raise
         except BaseException:  # a private value must not be seen to fail
             return nothing
         if values.shape != (bounds.cells,):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dpkde.kernels import Kernel
 
 
-MOST_EXTRAS = 1 << 20
+MOST_EXTRAS, MOST_LEVELS = 1 << 20, 32
 
 
 def check_extras(extras: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -45,13 +45,23 @@ def check_extras(extras: Mapping[str, Any] | None) -> dict[str, Any]:
             raise ParameterError(
                 f"extras need namespaced keys such as 'org.example/note', got {key!r}"
             )
+    if not _is_shallow(checked, MOST_LEVELS):
+        raise ParameterError(f"extras may be nested {MOST_LEVELS} levels deep, no more")
     try:
         size = len(json.dumps(checked, allow_nan=False))
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError):
         raise ParameterError("extras must hold JSON values only") from None
     if size > MOST_EXTRAS:
         raise ParameterError(f"extras take {size} characters as JSON, at most {MOST_EXTRAS} fit")
     return checked
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    """Tell whether containers are nested at most so many levels deep."""
+    if not isinstance(value, (Mapping, list, tuple)):
+        return True
+    inside = value.values() if isinstance(value, Mapping) else value
+    return levels > 0 and all(_is_shallow(each, levels - 1) for each in inside)
 
 
 class Release:

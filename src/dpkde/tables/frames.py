@@ -112,6 +112,8 @@ def _cell(value: Any) -> float:
     if isinstance(value, (Real, Decimal, np.bool_)):
         try:
             return float(value)
-        except Exception:  # whatever a private value's own method raises
+        except KeyboardInterrupt:  # the caller's
+            raise
+        except BaseException:  # whatever a private value's own method raises
             return np.nan
     return np.nan

@@ -5,12 +5,12 @@ swallow, shift or end the records after it, and their errors quote the offending
 record is a line**, whatever is in it. What is not a finite number becomes NaN, a line with too many
 or too few fields becomes a row of NaN, and nothing raises. So a record cannot touch its neighbours.
 
-Rules. Lines end with ``\n`` or ``\r\n``; where a header ends with ``\r`` alone, `text` makes every
-``\r`` a line break. Blank lines are no records, except in a table of one column, where a missing
-value leaves nothing else of its line. Fields are separated by the delimiter; a field that begins
-with ``"`` runs to its closing ``"`` within the line. Spaces around a field are ignored. A number is
-``[+-]digits[.digits][e[+-]digits]``, with at least one digit before the exponent. A line longer
-than `MAX_LINE` bytes is a row of NaN.
+Rules. Lines end with ``\n``, ``\r\n`` or ``\r\r\n`` (text translated twice, on Windows); where a
+header ends with ``\r`` alone, `text` makes every ``\r`` a line break. Blank lines are no records,
+except in a table of one column, where a missing value leaves nothing else of its line. Fields are
+separated by the delimiter; a field that begins with ``"`` runs to its closing ``"`` within the
+line. Spaces around a field are ignored. A number is ``[+-]digits[.digits][e[+-]digits]``, with at
+least one digit before the exponent. A line longer than `MAX_LINE` bytes is a row of NaN.
 
 Numbers with up to 15 digits and small exponents come out correctly rounded, others within a few
 units in the last place; always the same for the same text.
@@ -126,7 +126,9 @@ def parse_lines(
         end = position
         while end < size and text[end] != _NEWLINE:
             end += 1
-        stop = end - 1 if end > position and text[end - 1] == _RETURN else end
+        stop = end
+        while stop > max(position, end - 2) and text[stop - 1] == _RETURN:
+            stop -= 1
         if stop > position or wanted.size == 1:
             good = stop - position <= MAX_LINE and _parse_line(
                 text, position, stop, delimiter, wanted, rows[n]

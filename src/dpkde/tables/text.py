@@ -17,7 +17,9 @@ from dpkde.tables.source import Piece, Source, choose_columns
 
 TEXT_BLOCK = 1 << 20
 _HEADER_LIMIT = 1 << 20
-_LINE_END = re.compile(rb"\r?\n|\r(?=[^\n])")  # a return at the end may be half of one
+_LINE_END = re.compile(rb"\r{0,2}\n|\r(?=[^\r\n]|\r[^\n])")
+_LAST_END = re.compile(rb"\r")
+"""Where a header ends. Returns at the end of what was read may belong to a line break to come."""
 
 
 class _Readable(Protocol):
@@ -70,16 +72,16 @@ def _header(stream: _Readable, what: str) -> tuple[bytes, bytes, _Readable]:
     A table without records may end with its header, line break or not.
     """
     data, end = b"", None
-    while end is None and len(data) < _HEADER_LIMIT:
-        more = stream.read(1 << 12)
+    while end is None and (more := stream.read(1 << 12)):
         if isinstance(more, str):
             raise SchemaError("open the file in binary mode, as in open(path, 'rb')")
-        if not more:
-            break
+        seen = max(0, len(data) - 2)
         data += more
-        end = _LINE_END.search(data)
-    line = data.removesuffix(b"\r") if end is None else data[: end.start()]
-    rest = b"" if end is None else data[end.end() :]
+        end = _LINE_END.search(data, seen)
+        if end is None and len(data) > _HEADER_LIMIT + 2:
+            raise SchemaError(f"the first line of {what} is not a header with column names")
+    end = end or _LAST_END.search(data)
+    line, rest = (data, b"") if end is None else (data[: end.start()], data[end.end() :])
     if not line:
         raise SchemaError(f"{what} has no header line with column names")
     if end is not None and end.group() == b"\r":
@@ -92,12 +94,16 @@ def _names(header: bytes, delimiter: str, what: str) -> list[str]:
         text = header.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SchemaError(f"the first line of {what} is not text") from None
-    if "\0" in text or len(header) >= _HEADER_LIMIT:
-        raise SchemaError(f"the first line of {what} is not a header with column names")
+    wrong = SchemaError(f"the first line of {what} is not a header with column names")
+    if "\0" in text or len(header) > _HEADER_LIMIT:
+        raise wrong
     try:
-        names = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [])]
+        first, *others = csv.reader([text, ""], delimiter=delimiter)
     except csv.Error:
-        raise SchemaError(f"the first line of {what} is not a header with column names") from None
+        raise wrong from None
+    if not others:  # a quote that never closes has swallowed the line after it
+        raise wrong
+    names = [name.strip() for name in first]
     if not names:
         raise SchemaError(f"{what} has no header line with column names")
     if any(_is_number(name) for name in names):
@@ -147,7 +153,7 @@ def _blocks(
         tail = rest
         if not more:
             return
-        # One byte more than the limit may still be the return before a line break to come; what
-        # is given up here has to be what `parse_lines` would refuse, wherever the block ends.
-        if len(tail) > lines.MAX_LINE + 1:
+        # Two bytes more than the limit may still be returns before a line break to come; what is
+        # given up here has to be what `parse_lines` would refuse, wherever the block ends.
+        if len(tail) > lines.MAX_LINE + 2:
             tail, too_long = b"", True
