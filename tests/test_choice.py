@@ -134,10 +134,13 @@ def test_many_wide_axes_go_to_fourier() -> None:
 
 @pytest.mark.parametrize("bounds", [[(-4, 4)], BOUNDS, [(-1, 1)] * 5, [(-2, 2)] * 30])
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-def test_delta_never_raises_the_error(bounds: Any, adjacency: str) -> None:
+@pytest.mark.parametrize("level", [None, 0.5])
+def test_delta_never_raises_the_error(bounds: Any, adjacency: str, level: float | None) -> None:
+    """A count that is worth much must not use up what Gaussian noise on the table needs."""
     laws = set()
     for epsilon, rows in itertools.product(("0.05", "1", "8"), (1000, 300_000)):
-        settings = {"bounds": bounds, "epsilon": epsilon, "expected_rows": rows}
+        settings: dict[str, Any] = {"bounds": bounds, "epsilon": epsilon, "expected_rows": rows}
+        settings["typical_density"] = level
         pure = _plan(**settings, adjacency=adjacency)
         for delta in ("1e-9", "1e-6", "0.001"):
             approximate = _plan(**settings, adjacency=adjacency, delta=delta)
@@ -149,9 +152,16 @@ def test_delta_never_raises_the_error(bounds: Any, adjacency: str) -> None:
 
 def test_the_predicted_law_is_the_one_used() -> None:
     points = np.random.default_rng(0).normal(size=(20_000, 2))
-    for family, delta in itertools.product(("spline", "fourier"), ("0", "1e-3")):
+    cases = itertools.product(("spline", "fourier"), ("0", "1e-3"), (None, 0.5))
+    for family, delta, level in cases:
         release = dpkde.publish(
-            points, kernel=KERNEL, bounds=BOUNDS, epsilon=1, delta=delta, family=family
+            points,
+            kernel=KERNEL,
+            bounds=BOUNDS,
+            epsilon=1,
+            delta=delta,
+            family=family,
+            typical_density=level,
         )
         law = release.law("table")
         assert law is not None

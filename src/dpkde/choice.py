@@ -9,7 +9,7 @@ from dpkde.errors import ParameterError
 from dpkde.families.base import Family, Outlook, Prediction
 from dpkde.frame import Frame
 
-_AS_GOOD = 1.05
+AS_GOOD = 1.05
 _MISSED = 1 / 3
 """Of the typical density. That is a guess, and a bias grows with the density while noise does not:
 what misses more than this counts twice, so that it is taken only where all else is far off."""
@@ -86,5 +86,5 @@ def rank(chooser: Chooser, frame: Frame, outlook: Outlook) -> tuple[Candidate, .
         raise ParameterError(f"no family can be used here ({reasons})")
     least = min(error for error, _ in able)
     # Predictions are not better than this: of what is as good, the first family listed.
-    able.sort(key=lambda entry: entry[0] if entry[0] > _AS_GOOD * least else least)
+    able.sort(key=lambda entry: entry[0] if entry[0] > AS_GOOD * least else least)
     return (*(candidate for _, candidate in able), *unable)

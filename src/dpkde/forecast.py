@@ -131,7 +131,9 @@ def _profile_integral(kernel: ProductKernel) -> float:
     return 2 * float(kernel.profile(t) @ mass)
 
 
-def count_amount(family: Chooser, frame: Frame, guarantee: Guarantee, view: Outlook) -> Amount:
+def count_amount(
+    family: Chooser, frame: Frame, guarantee: Guarantee, view: Outlook, sampler: str
+) -> Amount:
     """Return the share of the whole budget that the noisy count gets.
 
     A KDE value p = s/n has squared error (Var s + p²·Var n)/n²; over many queries the root mean
@@ -139,15 +141,46 @@ def count_amount(family: Chooser, frame: Frame, guarantee: Guarantee, view: Outl
     table's noise at a query, the best split is ε_c/ε_t = (p/G)^{2/3} for pure ε and ρ_c/ρ_t = p/G
     for zCDP (G then in units of 1/√2ρ_t). G comes from public numbers: where n is not known yet,
     as for `assumed_rows`; and at least 1, that of a single query answered alone.
+
+    With δ the table may have pure noise or Gaussian noise, and the count is pure for both to stay
+    open; before a Gaussian table it costs ρ_c = ε_c²/2, and has twice the variance that ρ_c could
+    buy. Of the two splits the one with the smaller predicted error: never above that without δ.
     """
     density = min(1.0, SPREAD * view.typical_density)
-    noise = family.choose(frame, view).predict(frame, view).noise * view.rows
-    if guarantee.rho is not None:
-        ratio = density / max(noise * (2 * float(guarantee.rho)) ** 0.5, 1.0)
-        return Amount(rho=guarantee.rho * share(ratio))
-    assert guarantee.epsilon is not None
-    gain = max(noise * float(guarantee.epsilon) / 2**0.5, 1.0)
-    return Amount(epsilon=guarantee.epsilon * share((density / gain) ** (2 / 3)))
+    kinds = [tuple(way for way in view.options if way[0].rho is None)]
+    kinds.append(tuple(way for way in view.options if way[0].rho is not None))
+    found = []
+    for kind in filter(None, kinds):
+        sight = replace(view, options=kind)
+        try:
+            noise = family.choose(frame, sight).predict(frame, sight).noise
+        except ParameterError:  # no table with noise of this kind
+            continue
+        found.append(_best_split(guarantee, kind[0][0], noise * view.rows, density))
+    if not found:
+        family.choose(frame, view)  # says why there is no table at all
+    if len(found) == 1:
+        return found[0]
+
+    def error(amount: Amount) -> float:
+        after = _rehearsed(guarantee, amount, view, sampler)
+        return family.choose(frame, after).predict(frame, after).error
+
+    return min(found, key=error)
+
+
+def _best_split(guarantee: Guarantee, whole: Amount, size: float, density: float) -> Amount:
+    """Return the count's amount before a table whose noise is of this size for all the budget."""
+    if whole.rho is None:
+        assert whole.epsilon is not None
+        gain = max(size * float(whole.epsilon) / 2**0.5, 1.0)
+        return Amount(epsilon=whole.epsilon * share((density / gain) ** (2 / 3)))
+    gain = max(size * float(2 * whole.rho) ** 0.5, 1.0)
+    if guarantee.epsilon is None:
+        return Amount(rho=whole.rho * share(density / gain))
+    worth = float(2 * whole.rho * share(2**0.5 * density / gain)) ** 0.5
+    steps = math.floor(_SHARE_GRID * worth / float(guarantee.epsilon))
+    return Amount(epsilon=guarantee.epsilon * Fraction(max(steps, 1), _SHARE_GRID))
 
 
 def after_count(
@@ -156,8 +189,12 @@ def after_count(
     """Return the outlook for the table: the count's share set aside on paper, nothing spent."""
     if budget.guarantee.adjacency is Adjacency.REPLACE:
         return view
-    rehearsal = Budget(budget.guarantee)
-    amount = count_amount(family, frame, budget.guarantee, view)
+    amount = count_amount(family, frame, budget.guarantee, view, sampler)
+    return _rehearsed(budget.guarantee, amount, view, sampler)
+
+
+def _rehearsed(guarantee: Guarantee, amount: Amount, view: Outlook, sampler: str) -> Outlook:
+    rehearsal = Budget(guarantee)
     spend = rehearsal.spend("count", amount, count_law(amount), COUNT)
     return replace(view, options=options(rehearsal, sampler), count_law=spend.law)
 

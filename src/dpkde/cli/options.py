@@ -136,7 +136,7 @@ Seed = Annotated[
 ]
 Delimiter = Annotated[str | None, typer.Option(help="Between CSV fields. Default: comma.")]
 Settings = Annotated[
-    Path | None, typer.Option("--settings", help="A TOML file with any of these options.")
+    Path | None, typer.Option("--settings", help="A TOML file with options of the release.")
 ]
 
 

@@ -122,6 +122,8 @@ def _promised(plan: Plan, wanted: o.Request, chosen: Mapping[str, Any]) -> list[
 
 def _considered(plan: Plan) -> list[str]:
     """Return a line for each family that was considered, and why the first was chosen."""
+    from dpkde.choice import AS_GOOD
+
     able = [(c.family, c.prediction) for c in plan.considered if c.family and c.prediction]
     shown = [family.summary(plan.frame) for family, _ in able]
     width = max(28, *(len(text) + 2 for text in shown))
@@ -143,9 +145,12 @@ def _considered(plan: Plan) -> list[str]:
     if len(able) > 1:
         times = max(able[1][1].error / best.error, 1.0)
         less = f"{times:.2g} times less than" if times >= 1.1 else "about that of"
-        lines.append(
-            f"  chosen: {able[0][0].name}, for the least predicted error, {less} {able[1][0].name}"
-        )
+        why = f"for the least predicted error, {less} {able[1][0].name}"
+        passed = [family.name for family, told in able[1:] if AS_GOOD * told.error < best.error]
+        if passed:
+            names = " and ".join(passed)
+            why = f"since the bias of {names} may be most of the density: there errors count twice"
+        lines.append(f"  chosen: {able[0][0].name}, {why}")
     elif len(plan.considered) > 1:
         lines.append(f"  chosen: {able[0][0].name}, since no other family can be used here")
     return lines

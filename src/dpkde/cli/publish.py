@@ -99,7 +99,8 @@ def _doubts(release: Release) -> Iterator[str]:
     if release.count < FEW * spread:
         yield (
             f"about {release.count} records, give or take {spread:.3g}: this release says next to "
-            "nothing. Rows count only where every column is a finite number"
+            "nothing. Rows count only where every column is a finite number, and lines of text "
+            "only with as many fields as the header has"
         )
     frame = release.plan.frame
     if home(frame.kernel) == "space" and isinstance(frame.domain, Unbounded) and frame.dim <= 4:

@@ -254,7 +254,7 @@ def _count(
     records, rows = totals
     if budget.guarantee.adjacency is Adjacency.REPLACE:
         return max(rows, 1)
-    amount = count_amount(family, frame, budget.guarantee, view)
+    amount = count_amount(family, frame, budget.guarantee, view, sampler)
     spend = budget.spend("count", amount, count_law(amount), COUNT)
     return max(records + int(draw(spend.law, 1, sampler=sampler)[0]), 1)
 
