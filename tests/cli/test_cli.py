@@ -75,6 +75,9 @@ def test_from_a_file_to_a_file(table: str, capsys: pytest.CaptureFixture[str]) -
     assert first["lon"] == 0.25
     assert first["kde"] == pytest.approx(release.kde([0.25, 0.5])[0])
     assert second["kde"] is None
+    Path("s.csv").write_text("lat;lon\n0.5;0.25\n")
+    options = ["--points", "s.csv", "--delimiter", ";", "--format", "json"]
+    assert json.loads(dpkde_("query", "r.dpkde", *options, capsys=capsys)[1]) == first
     # what is in it
     code, out, _ = dpkde_("inspect", "r.dpkde", capsys=capsys)
     assert "1-differentially private" in out
@@ -234,6 +237,9 @@ def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
         ("query r.dpkde 1,2,3", "has 2 columns; the point 1,2,3 has 3"),
         ("query r.dpkde one,two", "numbers separated"),
         ("query r.dpkde", "give points"),
+        ("query r.dpkde 1,2 --points q.csv", "not both"),
+        ("query r.dpkde --levl 0.9", "no option --levl"),
+        ("publish . -o x --bandwidth 1 --epsilon 1", ". is not a table"),
         ("query t.csv 1,2", "not a dpkde file"),
         ("query r.dpkde --points q.csv", "no column 'lon'"),
         ("inspect t.csv", "not a dpkde file"),

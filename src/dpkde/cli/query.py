@@ -62,6 +62,7 @@ def query(
             "with a promise, else typical."
         ),
     ] = None,
+    delimiter: o.Delimiter = None,
     format: Annotated[Format, typer.Option(help="csv, or json: one object a line.")] = Format.CSV,
 ) -> None:
     """Print the KDE at points, with its errors.
@@ -76,12 +77,17 @@ def query(
 
     published = load(release)
     if (points is None or not points) == (file is None):
-        raise ParameterError("give points as arguments, or a file with --points")
+        both = ", not both" if points else ""
+        raise ParameterError(f"give points as arguments, or a file with --points{both}")
     if level is not None:
         published.interval(np.empty((0, published.dim)), level, bias=bias)  # checks, no more
     elif bias is not None:
         raise ParameterError("--bias goes with --level")
-    batches = iter([_typed(points, published.dim)]) if points else _read(_open(file, published))
+    batches = (
+        iter([_typed(points, published.dim)])
+        if points
+        else _read(_open(file, published, delimiter))
+    )
     names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
     header = [*names, "kde", "standard_error", "sampling_error"]
     header += [] if level is None else ["low", "high"]
@@ -110,6 +116,9 @@ def query(
 def _typed(points: list[str], dim: int) -> NDArray[Any]:
     import numpy as np
 
+    for text in points:
+        if text.startswith("--"):  # so that points may be negative, unknown options end up here
+            raise ParameterError(f"there is no option {text}; see dpkde query --help")
     rows = [o.numbers(text, "a point") for text in points]
     for text, row in zip(points, rows, strict=True):
         if len(row) != dim:
@@ -119,11 +128,13 @@ def _typed(points: list[str], dim: int) -> NDArray[Any]:
     return np.array(rows)
 
 
-def _open(file: str | None, release: Release) -> Source:
+def _open(file: str | None, release: Release, delimiter: str | None) -> Source:
     """Open a file of points, by the release's column names where it has any."""
     from dpkde.tables import open_points
 
-    source = open_points(sys.stdin.buffer if file == "-" else file, release.columns)
+    source = open_points(
+        sys.stdin.buffer if file == "-" else file, release.columns, delimiter=delimiter
+    )
     if source.dim is not None and source.dim != release.dim:
         raise ParameterError(f"the points have {source.dim} columns, the release {release.dim}")
     return source

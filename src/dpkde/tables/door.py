@@ -132,5 +132,5 @@ def _open_file(path: Path, columns: Sequence[str] | None, delimiter: str | None)
     if kind == ".npy":
         return open_npy(path, columns)
     raise SchemaError(
-        f"{path.name} is not a table that can be read: use .csv, .tsv, .parquet or .npy"
+        f"{path.name or path} is not a table that can be read: use .csv, .tsv, .parquet or .npy"
     )
