@@ -180,7 +180,7 @@ def _best_split(guarantee: Guarantee, whole: Amount, size: float, density: float
         return Amount(rho=whole.rho * share(density / gain))
     worth = float(2 * whole.rho * share(2**0.5 * density / gain)) ** 0.5
     steps = math.floor(_SHARE_GRID * worth / float(guarantee.epsilon))
-    return Amount(epsilon=guarantee.epsilon * Fraction(max(steps, 1), _SHARE_GRID))
+    return Amount(epsilon=guarantee.epsilon * _on_grid(steps))
 
 
 def after_count(
@@ -201,7 +201,10 @@ def _rehearsed(guarantee: Guarantee, amount: Amount, view: Outlook, sampler: str
 
 def share(ratio: float) -> Fraction:
     """Return ratio/(1 + ratio) on a grid, between 1/4096 and a half."""
-    steps = round(_SHARE_GRID * ratio / (1 + ratio))
+    return _on_grid(round(_SHARE_GRID * ratio / (1 + ratio)))
+
+
+def _on_grid(steps: int) -> Fraction:
     return Fraction(min(max(steps, 1), _SHARE_GRID // 2), _SHARE_GRID)
 
 
