@@ -149,16 +149,18 @@ def count_amount(
     density = min(1.0, SPREAD * view.typical_density)
     kinds = [tuple(way for way in view.options if way[0].rho is None)]
     kinds.append(tuple(way for way in view.options if way[0].rho is not None))
-    found = []
+    found: list[Amount] = []
+    refused: ParameterError | None = None
     for kind in filter(None, kinds):
         sight = replace(view, options=kind)
         try:
             noise = family.choose(frame, sight).predict(frame, sight).noise
-        except ParameterError:  # no table with noise of this kind
+        except ParameterError as why:  # no table with noise of this kind
+            refused = refused or why
             continue
         found.append(_best_split(guarantee, kind[0][0], noise * view.rows, density))
-    if not found:
-        family.choose(frame, view)  # says why there is no table at all
+    if refused is not None and not found:
+        raise refused
     if len(found) == 1:
         return found[0]
 
