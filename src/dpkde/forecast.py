@@ -144,7 +144,8 @@ def count_amount(
 
     With δ the table may have pure noise or Gaussian noise, and the count is pure for both to stay
     open; before a Gaussian table it costs ρ_c = ε_c²/2, and has twice the variance that ρ_c could
-    buy. Of the two splits the one with the smaller predicted error: never above that without δ.
+    buy. Of the two splits the one with the smaller predicted error: not above that without δ,
+    unless a family is passed by for its bias (`choice.rank`).
     """
     density = min(1.0, SPREAD * view.typical_density)
     kinds = [tuple(way for way in view.options if way[0].rho is None)]
