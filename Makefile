@@ -10,7 +10,7 @@ endif
 .PHONY: help test quick lint demo bench experiments clean
 
 help:
-	@echo "make demo    publish and query a generated data set; leaves demo/*.png and demo/*.dpkde"
+	@echo "make demo    publish and query a generated data set; leaves demo/city.csv, *.dpkde, city.png"
 	@echo "make test    lint, types and the whole test suite, statistical audits included"
 	@echo "make quick   the tests without the long statistical audits"
 	@echo "make bench   speed as ratios to peers measured in the same run, and errors at the same ε"
@@ -40,6 +40,7 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/query.py
 	$(BIN)/python benchmarks/hashing.py
+	$(BIN)/python benchmarks/text.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	$(BIN)/python benchmarks/low_dimension.py
 	$(BIN)/python benchmarks/accuracy.py

@@ -98,7 +98,7 @@ def test_whether_planning_succeeds_does_not_depend_on_the_rows(family: str) -> N
             assert plan.prediction is not None
 
 
-@pytest.mark.parametrize("width", [1e9, 2.0**31, 1e12, 1e300])
+@pytest.mark.parametrize("width", [1e9, 2.0**31, 1e12, 1e140])
 def test_domains_beyond_every_family_are_refused_at_once(width: float) -> None:
     with pytest.raises(dpkde.ParameterError, match="no family can be used here"):
         _plan(kernel=dpkde.Gaussian(1.0), bounds=[(0.0, width)])

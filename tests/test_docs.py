@@ -64,12 +64,19 @@ def test_commands_of_the_tutorials_run(
 def test_the_two_commands_of_the_readme(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _prepare(tmp_path, monkeypatch)
+    """As they stand, with the table that the demo leaves behind, which tells them too."""
+    monkeypatch.chdir(tmp_path)
+    demo.main("demo", people=3_000)
+    told = capsys.readouterr().out
     (block,) = _blocks(ROOT / "README.md", "console")
-    commands = [c for c in block.replace("\\\n", " ").splitlines() if c.startswith("$ dpkde ")]
+    commands = [line.removeprefix("$ ") for line in block.splitlines()]
     assert len(commands) == 2
     for command in commands:
-        assert run(shlex.split(command)[2:]) == 0
+        assert command in told
+        assert run(shlex.split(command)[1:]) == 0
+    answers = capsys.readouterr().out.splitlines()
+    assert answers[0] == "east,north,kde,standard_error,sampling_error"
+    assert float(answers[1].split(",")[2]) > 0.05
 
 
 def _prepare(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

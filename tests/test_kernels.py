@@ -80,7 +80,9 @@ def test_whitening_is_a_function_of_the_row() -> None:
         [],
         [1.0, 0.0],
         "wide",
-        None,
+        1e-151,
+        1e151,
+        [[1e-160, 0.0], [0.0, 1.0]],
         [[1.0, 2.0]],
         [[1.0, 2.0], [2.0, 1.0]],
         [[1.0, 0.5], [0.4, 1.0]],
@@ -90,6 +92,13 @@ def test_whitening_is_a_function_of_the_row() -> None:
 def test_wrong_bandwidths(wrong: Any) -> None:
     with pytest.raises(dpkde.ParameterError, match="bandwidth must be"):
         dpkde.Gaussian(wrong)
+
+
+@pytest.mark.parametrize("kind", [dpkde.Gaussian, dpkde.Laplacian, dpkde.Cauchy, dpkde.Hat])
+def test_a_bandwidth_is_asked_for(kind: Any) -> None:
+    for act in (kind, lambda: kind(None), lambda: kind(bandwidth=None)):
+        with pytest.raises(dpkde.ParameterError, match=rf"needs a bandwidth.*: {kind.__name__}\("):
+            act()
 
 
 @pytest.mark.parametrize("wrong", [[[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.5], [0.4, 1.0]]])

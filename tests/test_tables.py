@@ -17,6 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
+from dpkde.pool import mapped
 from dpkde.tables import open_points
 
 POINTS = np.random.default_rng(0).normal(size=(3001, 2)).round(6)
@@ -96,12 +97,12 @@ def test_only_the_schema_raises(kind: str, tmp_path: Path) -> None:
         open_points(table, "a")
     with pytest.raises(dpkde.SchemaError, match="named twice"):
         open_points(table, ["a", "a"])
-    if kind in ("csv", "tsv"):
+    if kind in ("csv", "tsv", "pandas"):
         rows = np.concatenate([p.rows() for p in open_points(table, ["text"]).read()])
         assert np.isnan(rows).all()  # text is no number, and nobody is told
     else:
         with pytest.raises(
-            dpkde.SchemaError, match=r"'text' .* is of type .*, not a number"
+            dpkde.SchemaError, match=r"'text' .* is of type .*, not a number; .* cast.*'text'"
         ) as told:
             open_points(table, ["text"])
         assert "secret" not in str(told.value)
@@ -163,7 +164,7 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(dpkde.SchemaError, match="real numbers") as told:
         open_points(tmp_path / "s.npy")
     assert "secret" not in str(told.value)
-    with pytest.raises(dpkde.SchemaError, match=r"use .csv, .tsv, .parquet or .npy"):
+    with pytest.raises(dpkde.SchemaError, match=r"use .csv, .tsv \(also as .gz or .zst\)"):
         open_points(tmp_path / "t.xlsx")
     with pytest.raises(FileNotFoundError):
         open_points(tmp_path / "nothing.csv")
@@ -189,7 +190,7 @@ def test_objects_are_taken_cell_by_cell() -> None:
     frame = pd.DataFrame({"a": pd.Series(cells, dtype=object)})
     rows = np.concatenate([p.rows() for p in open_points(frame).read()])[:, 0]
     nan = np.nan
-    assert np.array_equal(rows, [1, 1, nan, nan, nan, 2.5, 3.5, nan, nan], equal_nan=True)
+    assert np.array_equal(rows, [1, 1, nan, 7, nan, 2.5, 3.5, nan, nan], equal_nan=True)
 
 
 def _signalling(dtype: str) -> Any:
@@ -220,7 +221,18 @@ def test_values_do_not_decide_whether_a_table_is_read() -> None:
         [pa.chunked_array([[True]]), pa.chunked_array([[True, None]])],
         [pl.DataFrame({"a": [None, 1.0]}), pl.DataFrame({"a": [None]}), pl.DataFrame({"a": []})],
         [[pd.DataFrame({"a": [1.0]})], [pd.DataFrame({"a": pd.Series(["x"], dtype=object)})]],
-        [np.array([]), np.array([1.0])],
+        [np.array([]), np.array([1.0]), np.array([1.0, "x"]), np.array([1.0, None])],
+        [
+            [np.float64(1.0)],
+            [[1.0]],
+            [],
+            [["x"]],
+            [None],
+            [np.zeros((2, 1))],
+            [[1.0, 2.0]],
+            [Loud(1)],
+        ],
+        [np.ma.array([["1"], ["2"]]), np.ma.array([["1"], ["x"]]), np.ma.array([[1.0], [2.0]])],
     ]
     for kinds in together:
         for table in kinds:
@@ -229,10 +241,8 @@ def test_values_do_not_decide_whether_a_table_is_read() -> None:
             )
             assert release.dim == 1
     refused: list[list[Any]] = [
-        [np.ma.array([["1"], ["2"]]), np.ma.array([["1"], ["x"]])],
         [pl.DataFrame({"a": [1]}, schema={"a": pl.Int128}), pl.DataFrame(schema={"a": pl.Int128})],
         [pl.DataFrame({"a": ["1"]}).cast(pl.Decimal(10, 2))],
-        [[np.float64(1.0)], [[1.0]]],
         [pd.DataFrame([[1, 2]], columns=["a", "a"])],
         [pa.record_batch({"a": [[1]]})],
     ]
@@ -265,7 +275,7 @@ def test_a_header_is_needed(tmp_path: Path) -> None:
         (tmp_path / "t.csv").write_bytes(text.encode())
         with pytest.raises(dpkde.SchemaError, match="no header line"):
             open_points(tmp_path / "t.csv")
-    for text in ("a" * 200_000 + ",b\n1,2\n", "a," * (1 << 20), '"lon\r(deg)",lat\r\n1,2\r\n'):
+    for text in ("a" * 200_000 + ",b\n1,2\n", "a," * (1 << 20), '"lon\r(deg),lat\r\n1,2\r\n'):
         (tmp_path / "t.csv").write_bytes(text.encode())
         with pytest.raises(dpkde.SchemaError, match="not a header"):
             open_points(tmp_path / "t.csv")
@@ -304,11 +314,8 @@ def test_decimals_are_numbers() -> None:
     """As a database's columns of exact numbers arrive."""
     cells = [Decimal("0.25"), Decimal("NaN"), Fraction(1, 2), "0.5", None, Loud(1)]
     (piece,) = open_points(pd.DataFrame({"a": cells})).read()
-    assert np.array_equal(piece.rows()[:, 0], [0.25, np.nan, 0.5, *[np.nan] * 3], equal_nan=True)
-
-
-class Located(pd.DataFrame):  # type: ignore[misc]
-    """A data frame of somebody else's library."""
+    expected = [0.25, np.nan, 0.5, 0.5, np.nan, np.nan]
+    assert np.array_equal(piece.rows()[:, 0], expected, equal_nan=True)
 
 
 class Loud(float):
@@ -316,6 +323,155 @@ class Loud(float):
 
     def __float__(self) -> float:
         raise RuntimeError("the secret")
+
+
+class Evil:
+    """A cell that raises wherever it is touched."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise KeyboardInterrupt("the secret")
+
+    __len__ = __iter__ = __float__ = __index__ = __array__ = __bool__ = __str__ = __eq__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+class LoudText(str):
+    """A text that tells all where it is asked for its bytes."""
+
+    def encode(self, *_: Any, **__: Any) -> bytes:
+        raise KeyboardInterrupt("the secret")
+
+    __str__ = __repr__ = encode  # type: ignore[assignment]
+
+
+CELLS = [1.5, "2.5", " 3e0", b"4", Decimal("5"), True, np.float32(7), LoudText("8")]
+BAD: list[Any] = [
+    "n/a",
+    "",
+    None,
+    "nan",
+    "inf",
+    "1,000",
+    Evil(),
+    Loud(1),
+    [1, 2],
+    {},
+    1j,
+    "0x1",
+    "\ud800",
+]
+
+
+def rows_in(table: Any, dim: int) -> NDArray[np.float64]:
+    """Read as the curator does, in another thread."""
+    return np.concatenate(list(mapped(lambda piece: piece.rows(), open_points(table).pieces(dim))))
+
+
+def test_one_bad_cell_does_not_cost_the_column() -> None:
+    """As pandas reads a file: text for all of them; each number among them is one."""
+    text = "a,b\n" + "".join(f"{i},{i / 2}\n" for i in range(4999)) + "n/a,1\n"
+    for options in ({}, {"dtype": str}, {"dtype": "string"}, {"dtype": object}):
+        frame = pd.read_csv(io.StringIO(text), keep_default_na=False, **options)
+        assert not pd.api.types.is_numeric_dtype(frame["a"].dtype)
+        assert dpkde.sketch(frame, PLAN)._count == 4999
+    arrow = pd.read_csv(io.StringIO(text), keep_default_na=False, dtype_backend="pyarrow")
+    assert dpkde.sketch(arrow, PLAN)._count == 4999
+    rows = [[line[0], line[1]] for line in (r.split(",") for r in text.split("\n")[1:-1])]
+    for table in (rows, tuple(rows), np.array(rows), np.array(rows, dtype=object), iter(rows)):
+        assert dpkde.sketch(table, PLAN)._count == 4999
+
+
+def test_cells_of_every_kind() -> None:
+    good: list[float] = [1.5, 2.5, 3, 4, 5, 1, 7, 8]
+    bad = [np.nan] * len(BAD)
+    cells = CELLS + BAD
+    flat = np.empty(len(cells), dtype=object)
+    for place, cell in enumerate(cells):
+        flat[place] = cell
+    tables: list[Any] = [pd.DataFrame({"a": flat}), flat]
+    tables += [flat[:, np.newaxis], cells, [[cell] for cell in cells], [(cell,) for cell in cells]]
+    tables += [iter(cells), [flat[:9], flat[9:]]]
+    for table in tables:
+        assert np.array_equal(rows_in(table, 1)[:, 0], good + bad, equal_nan=True)
+    # A row with a bad cell, or of another length, is one bad record among good ones.
+    rows: list[Any] = [
+        [1.0, 2.0],
+        np.array([3.0, 4.0]),
+        (5, 6),
+        [7.0],
+        [8.0, 9.0, 1.0],
+        "10,11",
+        12,
+        Evil(),
+    ]
+    found = rows_in(rows, 2)
+    assert found[:3].tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert np.isnan(found[3:]).all()
+    assert len(found) == len(rows)
+    assert found.dtype == np.float64
+    huge = rows_in([[1, 10**400], [2, 3]], 2)
+    assert np.array_equal(huge, np.array([[1, np.nan], [2, 3]]), equal_nan=True)
+
+
+def test_lists_are_read_in_pieces_and_in_order() -> None:
+    rows = np.random.default_rng(1).normal(size=(150_000, 2))
+    for table in (rows.tolist(), list(rows), iter(rows.tolist()), list(np.array_split(rows, 7))):
+        source = open_points(table, ["a", "b"])
+        pieces = [piece.rows() for piece in source.read()]
+        assert np.array_equal(np.concatenate(pieces), rows)
+        assert len(pieces) > 1
+    with pytest.raises(dpkde.SchemaError, match="number of columns of a list of rows is open"):
+        list(open_points(rows[:3].tolist()).read())
+    with pytest.raises(dpkde.ParameterError, match="number of columns is open"):
+        dpkde.publish(rows[:3].tolist(), kernel=dpkde.Gaussian(1.0), epsilon=1)
+
+
+def test_what_was_read_before_is_refused_before_anything_is_spent() -> None:
+    """Where that can be told; a fresh one without a record publishes like any other."""
+
+    def batches(count: int) -> Any:
+        yield from (POINTS[:10] for _ in range(count))
+
+    given: dict[str, Any] = {
+        "kernel": dpkde.Gaussian(1.0),
+        "bounds": [(-2, 2)] * 2,
+        "epsilon": 1,
+        "expected_rows": 10,
+    }
+    schema = pa.schema({"a": pa.float64(), "b": pa.float64()})
+    for count in (0, 2):
+        batch = pa.record_batch({"a": POINTS[:5, 0], "b": POINTS[:5, 1]})
+        reader = pa.RecordBatchReader.from_batches(schema, [batch] * count)
+        for fresh in (batches(count), reader):
+            dpkde.publish(fresh, **given)
+            with pytest.raises(dpkde.SchemaError, match="was read before"):
+                dpkde.publish(fresh, **given)
+    spent = batches(1)
+    list(spent)
+    with pytest.raises(dpkde.SchemaError, match="was read before"):
+        dpkde.publish(spent, **given)
+    stream = io.BytesIO(b"a,b\n1,2\n")
+    dpkde.publish(stream, **given)
+    with pytest.raises(dpkde.SchemaError, match="open it anew"):
+        dpkde.publish(stream, **given)
+    stream.seek(0)
+    dpkde.publish(stream, **given)
+    stream.close()
+    with pytest.raises(dpkde.SchemaError, match="cannot be read: open it anew"):
+        dpkde.publish(stream, **given)
+
+
+def test_arrow_that_is_not_known_here() -> None:
+    na = pytest.importorskip("nanoarrow")
+    for strange in (na.Array([1.0], na.float64()), na.c_array([1.0], na.float64())):
+        with pytest.raises(dpkde.SchemaError, match=r"pyarrow.table\(points\)"):
+            open_points(strange)
+    with pytest.raises(dpkde.SchemaError, match=r"pyarrow.table\(points\)"):
+        open_points(na.ArrayStream([1.0], na.float64()))
+
+
+class Located(pd.DataFrame):  # type: ignore[misc]
+    """A data frame of somebody else's library."""
 
 
 class Strange:

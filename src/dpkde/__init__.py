@@ -63,9 +63,11 @@ if TYPE_CHECKING:
     from dpkde.privacy.statement import PrivacyStatement
     from dpkde.release.artifact import Release
     from dpkde.release.format import load
+    from dpkde.tables import CSV
 
 # Names resolve on first use: importing dpkde loads little, and client code never loads the curator.
 _HOMES = {
+    "CSV": "tables",
     "AccuracyError": "errors",
     "Ball": "domain",
     "Box": "domain",
@@ -111,6 +113,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CSV",
     "AccuracyError",
     "Ball",
     "Box",

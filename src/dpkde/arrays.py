@@ -5,7 +5,7 @@ Only the shape and the type of an array can raise; a value never does, and no me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -34,6 +34,13 @@ def silent(function: Function) -> Function:
             return function(*arguments)
 
     return quiet  # type: ignore[return-value]
+
+
+def check_columns(columns: Sequence[str] | None) -> None:
+    """Refuse one text for a list of names, with the list that was probably meant."""
+    if isinstance(columns, (str, bytes)):
+        names = [name.strip() for name in str(columns).split(",")]
+        raise SchemaError(f"columns must be a list of names, such as {names!r}")
 
 
 def as_rows(values: ArrayLike, dim: int | None, what: str) -> NDArray[Any]:

@@ -50,6 +50,8 @@ def main(folder: str = "demo", people: int = 100_000) -> None:
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     points, queries = city(people), grid()
+    table = target / "city.csv"
+    np.savetxt(table, points, "%.4f", delimiter=",", header="east,north", comments="")
     truth = dpkde.nonprivate.kde(points, queries, KERNEL)
     panels = [("truth (not published)", truth)]
     print(f"{people:,} private points, Gaussian kernel, bandwidth 0.25, bounds {BOUNDS}\n")
@@ -72,6 +74,12 @@ def main(folder: str = "demo", people: int = 100_000) -> None:
     print(f"\n{release!r}\n\n{release.privacy}\n")
     picture = target / "city.png"
     draw(panels, picture)
+    print(
+        f"table: {table}, to publish yourself:\n"
+        f"  dpkde publish {table} -o city.dpkde --columns east,north --bounds 0:10,0:6 "
+        "--bandwidth 0.25 --epsilon 0.5\n"
+        "  dpkde query city.dpkde 3.2,3.6 6.8,2.2"
+    )
 
 
 def draw(panels: list[tuple[str, NDArray[np.float64]]], path: Path) -> None:

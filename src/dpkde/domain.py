@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, ParameterError
 from dpkde.kernels import Points
-from dpkde.numeric import is_whole
+from dpkde.numeric import LARGEST, is_whole
 
 Outside = Literal["clip", "drop"]
 Mask = NDArray[np.bool_]
@@ -122,28 +122,37 @@ class Box(Domain):
     kind: ClassVar[str] = "box"
 
     def __init__(
-        self, bounds: Sequence[Sequence[float]] | NDArray[Any], outside: Outside = "clip"
+        self,
+        bounds: Sequence[Sequence[float]] | NDArray[Any],
+        outside: Outside = "clip",
+        *,
+        columns: Sequence[str] | None = None,
     ) -> None:
+        # Names are not kept: they are for the messages below.
         try:
             array = np.array([tuple(pair) for pair in bounds], dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             array = np.empty(0)
-        if array.ndim != 2 or array.shape[1] != 2 or not np.isfinite(array).all():
+        if array.ndim != 2 or array.shape[1] != 2:
             raise ParameterError(
                 "bounds must be one (low, high) pair of finite numbers for each column, "
                 "such as [(0, 1), (-5, 5)]"
             )
+        named = columns is not None and len(columns) == len(array) and not isinstance(columns, str)
         for axis, (low, high) in enumerate(array.tolist()):
+            what = f"bounds of column {columns[axis] if named and columns else axis}"
+            if not math.isfinite(low) or not math.isfinite(high):
+                raise ParameterError(f"{what} must be finite numbers, got ({low:g}, {high:g})")
             if low > high:
                 raise ParameterError(
-                    f"bounds of column {axis} are reversed: ({low:g}, {high:g}); "
-                    f"write ({high:g}, {low:g})"
+                    f"{what} are reversed: ({low:g}, {high:g}); write ({high:g}, {low:g})"
                 )
             if low == high:
                 raise ParameterError(
-                    f"bounds of column {axis} are a single point, ({low:g}, {high:g}); give one "
+                    f"{what} are a single point, ({low:g}, {high:g}); give one "
                     "(low, high) pair for each column"
                 )
+            _check_size(np.array([low, high]), what)
         object.__setattr__(self, "low", tuple(array[:, 0].tolist()))
         object.__setattr__(self, "high", tuple(array[:, 1].tolist()))
         object.__setattr__(self, "outside", _outside(outside))
@@ -208,6 +217,7 @@ class Ball(Domain):
             raise ParameterError("the center of a Ball must be a point: one finite number an axis")
         if not (0 < size < math.inf):
             raise ParameterError(f"the radius of a Ball must be positive, got {radius!r}")
+        _check_size(np.append(array, size), "bounds")
         object.__setattr__(self, "center", tuple(array.tolist()))
         object.__setattr__(self, "radius", size)
         object.__setattr__(self, "outside", _outside(outside))
@@ -324,6 +334,14 @@ def row_norms(rows: Points) -> NDArray[np.float64]:
     return np.asarray(np.sqrt(total) * largest)
 
 
+def _check_size(values: NDArray[np.float64], what: str) -> None:
+    if not (np.abs(values) <= LARGEST).all():
+        raise ParameterError(
+            f"{what} go beyond 1e150, and numbers so large overflow when they are squared: use "
+            "narrower bounds, or other units"
+        )
+
+
 def _outside(rule: str) -> Outside:
     if rule not in ("clip", "drop"):
         raise ParameterError(f"outside must be 'clip' or 'drop', got {rule!r}")
@@ -343,11 +361,11 @@ BoundsLike = Domain | Sequence[Sequence[float]] | NDArray[Any] | None
 """What a caller may pass for bounds."""
 
 
-def as_domain(bounds: BoundsLike) -> Domain:
+def as_domain(bounds: BoundsLike, columns: Sequence[str] | None = None) -> Domain:
     """Return the domain that a caller means: a domain, a list of pairs, or None."""
     if isinstance(bounds, Domain):
         return bounds
-    return Unbounded() if bounds is None else Box(bounds)
+    return Unbounded() if bounds is None else Box(bounds, columns=columns)
 
 
 def domain_from_json(kind: str, parameters: Mapping[str, Any]) -> Domain:

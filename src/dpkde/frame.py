@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpkde.domain import Box, Domain, Mask, Sets, Sphere, Unbounded
 from dpkde.errors import ParameterError, SchemaError
 from dpkde.kernels import Kernel, Points, home
+from dpkde.numeric import LARGEST
 
 
 class _Walls(NamedTuple):
@@ -33,6 +34,15 @@ class Frame:
     kernel: Kernel
     domain: Domain
     dim: int
+
+    def __post_init__(self) -> None:
+        """Refuse what would overflow: coordinates are squared, and summed over axes."""
+        reach = self.reach()
+        if reach is not None and not reach <= LARGEST:
+            raise ParameterError(
+                "the bounds are more than 1e150 bandwidths wide, and numbers so large overflow "
+                "when they are squared: use narrower bounds or a larger bandwidth"
+            )
 
     @classmethod
     def of(
@@ -133,12 +143,14 @@ class Frame:
     def locate(self, queries: Points) -> Points:
         """Return the coordinates of queries, wherever they lie.
 
-        Kernels of directions and of sets see queries as they see records.
+        Kernels of directions and of sets see queries as they see records. Beyond `LARGEST`
+        bandwidths no kernel sees a record, and squares would overflow: queries stop there.
         """
         with np.errstate(all="ignore"):
             if home(self.kernel) != "space":
                 queries = self.domain._settle(queries)[0]
-            return self.kernel.bandwidth.whiten(queries - self.domain.centre(self.dim))
+            located = self.kernel.bandwidth.whiten(queries - self.domain.centre(self.dim))
+            return np.clip(located, -LARGEST, LARGEST, out=located)
 
     def reach(self) -> float | None:
         """Return how far records lie from the centre at most, in bandwidth units."""

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+LARGEST = 1e150
+"""Bounds and bandwidths go no further: squares of larger numbers, summed over axes, overflow."""
+
 
 def is_whole(value: Any) -> bool:
     """Tell a whole number.

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from dpkde import container
 from dpkde.accuracy import Promise, promise, promise_from_json
+from dpkde.arrays import check_columns
 from dpkde.choice import Best, Candidate, Chooser, rank
 from dpkde.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.errors import FormatError, ParameterError, VersionError
@@ -355,7 +356,8 @@ def plan(
     """
     guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
     density, rows = check_density(typical_density), check_rows(expected_rows)
-    frame = make_frame(kernel, as_domain(bounds), dim)
+    check_columns(columns)
+    frame = make_frame(kernel, as_domain(bounds, columns), dim)
     chosen = as_family(family)
     names = None if columns is None else tuple(str(name) for name in columns)
     check_room(frame, names, chosen)

@@ -31,6 +31,9 @@ def mapped(
 ) -> Iterator[Result]:
     """Yield ``function(item)`` in order, with at most two items a thread in flight.
 
+    Never in the caller's own thread, not even for one: Ctrl-C ends up in the main thread, so what
+    a function of the caller raises in another is known to be its own (`dpkde.secrecy`).
+
     Who stops early, by Ctrl-C or an error, waits for what has begun and for nothing else.
 
     >>> list(mapped(abs, [-1, 2, -3], threads=2))
@@ -39,9 +42,6 @@ def mapped(
     if threads is not None and (not is_whole(threads) or threads < 1):
         raise ParameterError(f"threads must be a whole number, at least 1, got {threads!r}")
     count = cores() if threads is None else int(threads)
-    if count == 1:
-        yield from map(function, items)
-        return
     pool = ThreadPoolExecutor(count)
     flight: deque[Future[Result]] = deque()
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -193,6 +194,10 @@ for _ in range(10**5):
         ({"kernel": None}, "kernel is needed"),
         ({"kernel": 0.1}, "kernel must be a kernel"),
         ({"bounds": [(3, -3), (0, 1)]}, "reversed"),
+        ({"bounds": [(0, 1), (3, -3)], "columns": ["lon", "lat"]}, "column lat are reversed"),
+        ({"bounds": [(0, 1), (2, 2)], "columns": ["lon", "lat"]}, "column lat are a single point"),
+        ({"bounds": [(0, math.inf), (2, 2)], "columns": ["lon", "lat"]}, "column lon must be fin"),
+        ({"columns": "lon,lat"}, r"list of names, such as \['lon', 'lat'\]"),
         ({"bounds": [(0, 0), (8, 10)]}, "single point"),
         ({"threads": "2"}, "threads"),
         ({"extras": "x"}, "mapping"),
@@ -206,8 +211,10 @@ for _ in range(10**5):
         ({"epsilon": 10**20}, "from 1e-12 to 1e"),
         ({"delta": "1e-400"}, "at least 1e-300"),
         ({"expected_rows": float("inf")}, "expected_rows"),
-        ({"bounds": [(-1e308, 1e308)] * 2}, "larger bandwidth"),
-        ({"kernel": dpkde.Gaussian(1e-300)}, "larger bandwidth"),
+        ({"bounds": [(-1e308, 1e308)] * 2}, "column 0 go beyond 1e150"),
+        ({"bounds": dpkde.Ball((0, 0), 1e100), "kernel": dpkde.Gaussian(1e-60)}, "bandwidths wide"),
+        ({"bounds": [(-1e140, 1e140)] * 2}, "larger bandwidth"),
+        ({"kernel": dpkde.Gaussian(1e-140)}, "larger bandwidth"),
         ({"family": "magic"}, "family must be"),
         ({"typical_density": 2}, "typical_density"),
         ({"expected_rows": 0}, "expected_rows"),

@@ -250,3 +250,58 @@ def test_epsilon_at() -> None:
     assert statement.epsilon is None
     assert 2.0 < statement.epsilon_at(1e-6) < 2.5
     assert not statement.is_pure
+
+
+def _laplace_delta(epsilon: float, *parts: float) -> float:
+    """δ of Laplace mechanisms of these ε together, at another ε: E[1 − e^(ε − loss)]₊.
+
+    The loss of one is between −e and e, with atoms of ½ at e and e^(−e)/2 at −e, and the density
+    e^((l − e)/2)/4 between. Sums are taken on a grid, rounded down: δ comes out too small.
+    """
+    step = 1e-4
+    total, low = np.ones(1), 0
+    for part in parts:
+        size = math.floor(part / step)
+        losses = np.arange(-size, size + 1) * step
+        mass = np.exp((losses - part) / 2) / 4 * step
+        mass[-1] = 0.5
+        mass[0] = math.exp(-part) / 2
+        total, low = np.convolve(total, mass / mass.sum()), low - size
+    losses = (low + np.arange(len(total))) * step
+    return float((total * np.maximum(0, 1 - np.exp(epsilon - losses))).sum())
+
+
+def test_epsilon_at_is_of_the_mechanism_not_of_a_run() -> None:
+    """Which laws are bought hangs on the noisy count; what is stated must hold for all of them."""
+    epsilon, delta = Fraction(1), Fraction(1, 1000)
+    runs = []
+    for law, left in ((DiscreteLaplace, "left_pure"), (DiscreteGaussian, "left_concentrated")):
+        budget = _budget(epsilon=epsilon, delta=delta)
+        budget.spend("count", Amount(epsilon=Fraction(1, 8)), DiscreteLaplace, COUNT)
+        amount = getattr(budget, left)()
+        budget.spend("table", amount, law, COUNT)
+        runs.append(PrivacyStatement(budget.guarantee, budget.spends))
+    pure, concentrated = runs
+    for small in ("0.5", "0.1", "0.001", "1e-4", "1e-9"):
+        stated = concentrated.epsilon_at(small)
+        assert stated == pure.epsilon_at(small)
+        assert _laplace_delta(float(stated), 1 / 8, 7 / 8) <= float(small)
+    assert pure.epsilon_at("0.1") == pure.epsilon_at("0.001") == 1
+    assert 1 < pure.epsilon_at("1e-4") < 1.3
+    assert not pure.is_pure
+    # What was stated before, of the run that bought Gaussian noise: 0.244 at δ = 0.1, where the
+    # mechanism's δ is far above that.
+    spent = sum((s.as_rho for s in concentrated.spends), Fraction(0))
+    before = epsilon_of(spent, Fraction(1, 10))
+    assert before == pytest.approx(0.244, abs=0.002)
+    assert _laplace_delta(float(before), 1 / 8, 7 / 8) > 0.27
+
+
+def test_epsilon_at_a_pure_guarantee_is_that_guarantee() -> None:
+    budget = _budget(epsilon="0.3")
+    budget.spend("count", Amount(epsilon=Fraction(1, 10)), DiscreteLaplace, COUNT)
+    statement = PrivacyStatement(budget.guarantee, budget.spends)
+    assert statement.is_pure
+    assert statement.epsilon_at(1e-9) == statement.epsilon_at(0.9) == Fraction(3, 10)
+    with pytest.raises(dpkde.ParameterError, match="delta"):
+        statement.epsilon_at(0)

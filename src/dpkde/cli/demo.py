@@ -11,9 +11,9 @@ from dpkde.cli.exits import speaks_plainly
 
 @speaks_plainly
 def demo(
-    folder: Annotated[str, typer.Argument(help="Where to leave releases and a picture.")] = "demo",
+    folder: Annotated[str, typer.Argument(help="Where to leave what it makes.")] = "demo",
 ) -> None:
-    """Publish and query a made-up city; leave releases and a picture.
+    """Publish and query a made-up city; leave its table, releases and a picture.
 
     Example: dpkde demo
     """

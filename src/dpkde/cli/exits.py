@@ -28,7 +28,7 @@ from dpkde.errors import DpkdeError
 _MOVERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, line separators, changes of direction, and what no terminal can show."""
 
-DONE, DEFECT, WRONG, INTERRUPTED = 0, 1, 2, 130
+DONE, DEFECT, WRONG = 0, 1, 2
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -67,8 +67,6 @@ def speaks_plainly(verb: Verb) -> Verb:
             fail(
                 "not enough memory for a table of this size; use a larger bandwidth or fewer cells"
             )
-        except KeyboardInterrupt:
-            fail("interrupted; nothing was written", INTERRUPTED)
         except Exception as error:
             place = error.__traceback__
             while place is not None and place.tb_next is not None:

@@ -1,23 +1,96 @@
-"""The ``dpkde`` command's door."""
+"""The ``dpkde`` command's door, and what Ctrl-C does there."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from types import FrameType
 from typing import Any
 
-from dpkde.cli.exits import DONE, INTERRUPTED, fail
+INTERRUPTED = 130
+
+
+class _Interrupts:
+    """Ctrl-C from the first moment to the last: it ends in one line, never in a traceback.
+
+    The first one unwinds what is under way, so that no half-written file stays behind; what turns
+    up on the way, in a library that was in the middle of something, is not an error of its own. A
+    second one does not wait. Where there is nothing left to stop, it is ignored.
+    """
+
+    def __init__(self) -> None:
+        self.happened = self.told = False
+
+    def watch(self) -> None:
+        """Begin, where there is a main thread to be interrupted."""
+        try:
+            signal.signal(signal.SIGINT, self._stop)
+        except ValueError:  # not the main thread: Ctrl-C does not end up here
+            return
+        uncaught, unraisable = sys.excepthook, sys.unraisablehook
+
+        def quiet(*told: Any) -> None:
+            self.tell() if self.happened else uncaught(*told)
+
+        def dropped(told: sys.UnraisableHookArgs) -> None:
+            # Where nobody could be told of an exception, nobody would stop either.
+            self.leave() if self.happened else unraisable(told)
+
+        sys.excepthook, sys.unraisablehook = quiet, dropped
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        if self.happened:
+            self.leave()
+        self.happened = True
+        raise KeyboardInterrupt
+
+    def tell(self) -> None:
+        """Say it, once."""
+        if not self.told:
+            self.told = True
+            os.write(2, b"dpkde: interrupted\n")
+
+    def leave(self) -> None:
+        """Do not wait for anything."""
+        self.tell()
+        os._exit(INTERRUPTED)
+
+    def end(self) -> None:
+        """There is nothing left to stop."""
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        except ValueError:
+            return
 
 
 def run(arguments: list[str] | None = None) -> Any:
     """Run the command; what the parser has to say comes as one line, too."""
-    typed = sys.argv[1:] if arguments is None else arguments
+    interrupts = _Interrupts()
+    if arguments is None:  # as a command of its own: nobody else minds what Ctrl-C does
+        interrupts.watch()
+    try:
+        code = _run(sys.argv[1:] if arguments is None else arguments)
+        if interrupts.happened or code == INTERRUPTED:  # the parser may have caught it
+            raise KeyboardInterrupt
+        return code
+    except BaseException as error:
+        if interrupts.happened or isinstance(error, KeyboardInterrupt):
+            interrupts.tell()
+            raise SystemExit(INTERRUPTED) from None
+        raise
+    finally:
+        if arguments is None:
+            interrupts.end()
+
+
+def _run(typed: list[str]) -> Any:
+    from dpkde.cli.exits import DONE, fail
+
     try:
         from dpkde.cli.app import app
     except ImportError:
         fail("the command line needs more packages: pip install typer rich pyarrow narwhals")
-    except KeyboardInterrupt:
-        fail("interrupted; nothing was written", INTERRUPTED)
     try:
         code = app(typed or ["--help"], prog_name="dpkde", standalone_mode=False)
         sys.stdout.flush()
@@ -30,7 +103,7 @@ def run(arguments: list[str] | None = None) -> Any:
     except Exception as error:
         told = getattr(error, "format_message", None)
         if told is None and type(error).__name__ == "Abort":
-            fail("interrupted; nothing was written", INTERRUPTED)
+            raise KeyboardInterrupt from None
         if told is None:
             raise
         fail(f"{told().rstrip('.')}; see dpkde --help")
@@ -40,4 +113,4 @@ def run(arguments: list[str] | None = None) -> Any:
 def _enough() -> int:
     """Whoever reads our output has enough of it: keep Python from complaining at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return DONE
+    return 0

@@ -13,6 +13,7 @@ What is typed on the command line wins over the file.
 from __future__ import annotations
 
 import os
+import sys
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -134,7 +135,24 @@ Simultaneous = Annotated[
 Seed = Annotated[
     int | None, typer.Option(help="Seed of the family's public randomness; never of the noise.")
 ]
-Delimiter = Annotated[str | None, typer.Option(help="Between CSV fields. Default: comma.")]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Between CSV fields. Default: comma; tab in .tsv files.")
+]
+Records = Annotated[
+    str | None,
+    typer.Option(
+        help="quoted (default: CSV fields in quotes may hold line breaks) or lines (every line is "
+        "one record, whatever is in it)."
+    ),
+]
+Decimal = Annotated[str | None, typer.Option(help="Before decimals in CSV. Default: a dot.")]
+Thousands = Annotated[
+    str | None,
+    typer.Option(help="Between groups of three digits in CSV, as in 1,000. Default: none."),
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Of CSV text, such as latin-1 or utf-16. Default: utf-8.")
+]
 Settings = Annotated[
     Path | None, typer.Option("--settings", help="A TOML file with options of the release.")
 ]
@@ -147,9 +165,11 @@ NAMES = (
     "bounds",
     "buckets",
     "columns",
+    "decimal",
     "degree",
     "delimiter",
     "delta",
+    "encoding",
     "epsilon",
     "eta",
     "expected_rows",
@@ -158,11 +178,13 @@ NAMES = (
     "kernel",
     "order",
     "outside",
+    "records",
     "repetitions",
     "rho",
     "seed",
     "simultaneous",
     "spacing",
+    "thousands",
     "typical_density",
 )
 """What a settings file may hold; one file serves `publish` and `plan`."""
@@ -215,6 +237,21 @@ def merged(settings: Path | None, typed: Mapping[str, Any]) -> dict[str, Any]:
                 raise ParameterError(f"{settings}: {name} cannot be {value!r}{hint}")
     chosen = {name: typed.get(name) for name in NAMES}
     return {name: found.get(name) if value is None else value for name, value in chosen.items()}
+
+
+def table(name: str, options: Mapping[str, Any]) -> Any:
+    """Return what a verb reads: a path, or text with the rules that were typed; - for stdin."""
+    from dpkde.tables import CSV, is_text
+
+    kinds = ("delimiter", "records", "decimal", "thousands", "encoding")
+    given = {key: options[key] for key in kinds if options[key] is not None}
+    if name == "-":
+        return CSV(sys.stdin.buffer, **given)
+    if not given:
+        return Path(name)
+    if not is_text(name):
+        raise ParameterError(f"--{next(iter(given))} goes with CSV text, not with {name}")
+    return CSV(name, **given)
 
 
 def numbers(value: Any, what: str) -> list[float]:
@@ -283,7 +320,7 @@ def request(options: Mapping[str, Any], dim: int | None) -> Request:
         given = pairs(options["bounds"])
         if len(given) == 1 and dim is not None:
             given = given * dim
-        domain = Box(given, outside=options["outside"] or "clip")
+        domain = Box(given, options["outside"] or "clip", columns=names(options["columns"]))
     elif options["outside"] is not None:
         raise ParameterError("--outside goes with --bounds")
     name = options["family"] or "auto"

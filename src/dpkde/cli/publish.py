@@ -24,7 +24,10 @@ FEW = 5
 @speaks_plainly
 def publish(
     table: Annotated[
-        str, typer.Argument(help="CSV, TSV, Parquet or .npy file; - for CSV on stdin.")
+        str,
+        typer.Argument(
+            help="CSV or TSV (also .gz, .zst), Parquet or .npy file; - for CSV on stdin."
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The release file to write.")],
     columns: o.Columns = None,
@@ -50,6 +53,10 @@ def publish(
     simultaneous: o.Simultaneous = None,
     seed: o.Seed = None,
     delimiter: o.Delimiter = None,
+    records: o.Records = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
+    encoding: o.Encoding = None,
     settings: o.Settings = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")] = False,
 ) -> None:
@@ -65,8 +72,7 @@ def publish(
     from dpkde.curator.publish import publish as make
     from dpkde.tables import open_points
 
-    stream = sys.stdin.buffer if table == "-" else table
-    source = open_points(stream, o.names(chosen["columns"]), delimiter=chosen["delimiter"])
+    source = open_points(o.table(table, chosen), o.names(chosen["columns"]))
     wanted = o.request(chosen, source.dim)
     o.check_writable(output)
     with _progress(source, quiet) as watched:
@@ -99,7 +105,7 @@ def _doubts(release: Release) -> Iterator[str]:
     if release.count < FEW * spread:
         yield (
             f"about {release.count} records, give or take {spread:.3g}: this release says next to "
-            "nothing. Rows count only where every column is a finite number, and lines of text "
+            "nothing. Rows count only where every column is a finite number, and records of text "
             "only with as many fields as the header has"
         )
     frame = release.plan.frame

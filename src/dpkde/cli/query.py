@@ -63,6 +63,10 @@ def query(
         ),
     ] = None,
     delimiter: o.Delimiter = None,
+    records: o.Records = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
+    encoding: o.Encoding = None,
     format: Annotated[Format, typer.Option(help="csv, or json: one object a line.")] = Format.CSV,
 ) -> None:
     """Print the KDE at points, with its errors.
@@ -71,6 +75,7 @@ def query(
 
     Example: dpkde query trips.dpkde -73.98,40.75 -73.78,40.64
     """
+    typed = locals()
     import numpy as np
 
     from dpkde.release.format import load
@@ -86,7 +91,7 @@ def query(
     batches = (
         iter([_typed(points, published.dim)])
         if points
-        else _read(_open(file, published, delimiter))
+        else _read(_open(o.table(str(file), typed), published))
     )
     names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
     header = [*names, "kde", "standard_error", "sampling_error"]
@@ -128,13 +133,11 @@ def _typed(points: list[str], dim: int) -> NDArray[Any]:
     return np.array(rows)
 
 
-def _open(file: str | None, release: Release, delimiter: str | None) -> Source:
+def _open(table: Any, release: Release) -> Source:
     """Open a file of points, by the release's column names where it has any."""
     from dpkde.tables import open_points
 
-    source = open_points(
-        sys.stdin.buffer if file == "-" else file, release.columns, delimiter=delimiter
-    )
+    source = open_points(table, release.columns)
     if source.dim is not None and source.dim != release.dim:
         raise ParameterError(f"the points have {source.dim} columns, the release {release.dim}")
     return source

@@ -117,9 +117,9 @@ def answer(
     starts = range(0, len(rows), CHUNK_QUERIES)
     chunks = (rows[start : start + CHUNK_QUERIES] for start in starts)
     answers = np.empty(len(rows))
-    for start, values in zip(
-        starts, mapped(function, chunks, 1 if len(rows) <= CHUNK_QUERIES else None), strict=True
-    ):
+    several = len(rows) > CHUNK_QUERIES
+    results = mapped(function, chunks) if several else map(function, chunks)
+    for start, values in zip(starts, results, strict=True):
         answers[start : start + CHUNK_QUERIES] = values
     answers[~np.isfinite(rows).all(axis=1)] = math.nan
     return answers

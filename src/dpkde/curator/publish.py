@@ -39,9 +39,11 @@ from dpkde.privacy.noise.draw import laws_of
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.statement import PrivacyStatement
 from dpkde.release.artifact import Release, check_extras
+from dpkde.secrecy import sealed
 from dpkde.tables import PointsLike, open_points
 
 
+@sealed
 def publish(
     points: PointsLike | Sketch,
     *,
@@ -179,7 +181,7 @@ def publish(
     else:
         if kernel is None:
             raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
-        domain = as_domain(bounds)
+        domain = as_domain(bounds, columns)
         source = open_points(points, columns, universe=universe_of(domain))
         frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
         wanted = promise(alpha, eta, simultaneous, frame)

@@ -27,6 +27,7 @@ from dpkde.frame import Frame
 from dpkde.kernels import Kernel
 from dpkde.planner import Plan, check_plan, describe, expect_format, plan_from_json
 from dpkde.pool import mapped
+from dpkde.secrecy import sealed
 from dpkde.tables import Piece, PointsLike, Source, open_points
 
 SKETCH_FORMAT = "dpkde-sketch"
@@ -55,6 +56,7 @@ class Sketch:
         """Return the sketch of no records: the neutral element of merging."""
         return cls(plan, np.zeros(plan.pair.bounds.cells, dtype=np.int64), 0, 0)
 
+    @sealed
     def __add__(self, other: Sketch) -> Sketch:
         if not isinstance(other, Sketch):
             return NotImplemented
@@ -86,6 +88,7 @@ class Sketch:
     def __repr__(self) -> str:
         return f"<Sketch (secret): {describe(self.plan)}, {self.plan.pair.bounds.cells} cells>"
 
+    @sealed
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the sketch to a file, for trusted transport only: it is as secret as the data."""
         document = {
@@ -103,6 +106,7 @@ class Sketch:
         )
 
     @classmethod
+    @sealed
     def load(
         cls,
         path: str | os.PathLike[str],
@@ -129,6 +133,7 @@ class Sketch:
         return cls(plan, table.copy(), count, rows)
 
 
+@sealed
 def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Sketch:
     """Return the exact sketch of private points under a plan.
 
@@ -165,7 +170,9 @@ def sketch_source(
     """
     total = Sketch.empty(plan)
     free: list[Table] = []
-    for count, rows in mapped(partial(_contribute, plan, free, rate), source.read(), threads):
+    for count, rows in mapped(
+        partial(_contribute, plan, free, rate), source.pieces(plan.frame.dim), threads
+    ):
         total._count = (total._count + count) % (1 << 64)
         total._rows = (total._rows + rows) % (1 << 64)
     for table in free:
@@ -176,7 +183,9 @@ def sketch_source(
 def count_records(source: Source, frame: Frame, threads: int | None) -> tuple[int, int]:
     """Return how many records contribute, and how many rows there are. Both secret."""
     count = rows = 0
-    for more_count, more_rows in mapped(partial(_counted, frame), source.read(), threads):
+    for more_count, more_rows in mapped(
+        partial(_counted, frame), source.pieces(frame.dim), threads
+    ):
         count, rows = count + more_count, rows + more_rows
     return count, rows
 

@@ -2,11 +2,10 @@
 
 `CustomFamily` rounds f to integers, **enforces** the declared bounds on every record (one that
 breaks them contributes nothing), computes one record at a time (so that no batch can change a bit),
-and keeps whatever f does with a private value from being seen (but for a KeyboardInterrupt in the
-main thread: that one is taken for the caller's, and its text is dropped). So a wrong f spoils the
-answers, not the guarantee, as long as f is a function of its arguments alone: what it remembers
-from one record to the next, or writes anywhere, nobody can take back. It runs at the speed of the
-Python in f: a family that proves useful gets compiled loops and a module of its own.
+and keeps whatever f does with a private value from being seen (`dpkde.secrecy`). So a wrong f
+spoils the answers, not the guarantee, as long as f is a function of its arguments alone: what it
+remembers from one record to the next, or writes anywhere, nobody can take back. It runs at the
+speed of the Python in f: a family that proves useful gets compiled loops and a module of its own.
 
 ``docs/extend.md`` has an example; `dpkde.testing.FamilyContract` checks a family.
 """
@@ -14,11 +13,7 @@ Python in f: a family that proves useful gets compiled loops and a module of its
 from __future__ import annotations
 
 import math
-import threading
-import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -33,13 +28,13 @@ from dpkde.frame import Frame
 from dpkde.kernels import Points
 from dpkde.privacy.budget import Bounds
 from dpkde.quantiles import Weights
+from dpkde.secrecy import no_warnings, unseen
 
 Floats = NDArray[np.float64]
 Drawn = dict[str, NDArray[Any]]
 
 _SAMPLE = 64
 _RECORD_NANOSECONDS = 2e4
-_ONE_AT_A_TIME = threading.Lock()
 
 
 class Limits(NamedTuple):
@@ -151,24 +146,24 @@ class CustomFamily(Family):
         return type(self).__doc__ or ""
 
 
+def fits(whole: NDArray[np.int64], bounds: Bounds) -> bool:
+    """Tell whether integers, none above `bounds.linf` in size, keep all the bounds, exactly."""
+    if bounds.nonnegative and int(whole.min()) < 0:
+        return False
+    if bounds.cells * bounds.linf**2 < 1 << 62:  # no sum below can wrap
+        total, squares = int(np.abs(whole).sum()), int((whole * whole).sum())
+    else:
+        sizes = np.abs(whole).tolist()
+        total, squares = sum(sizes), sum(v * v for v in sizes)
+    return total <= bounds.l1 and squares <= bounds.l2_squared
+
+
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     """Return a copy that nobody can write to: its memory is that of immutable bytes."""
     plain = np.ascontiguousarray(array)
     if not plain.size:
         return np.empty(plain.shape, dtype=plain.dtype)
     return np.frombuffer(plain.tobytes(), dtype=plain.dtype).reshape(plain.shape)
-
-
-@contextmanager
-def _unseen() -> Iterator[None]:
-    """Keep warnings from being shown: they may quote a private value.
-
-    Filters of warnings belong to the process, so one thread at a time; f holds the interpreter
-    anyway.
-    """
-    with _ONE_AT_A_TIME, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +193,7 @@ class CustomPair(Pair):
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers."""
         found = np.zeros((len(coordinates), self.bounds.cells), dtype=np.int64)
-        with _unseen():
+        with no_warnings():
             for row, x, counted in zip(found, coordinates, counts, strict=True):
                 if counted:
                     row += self._contribution(x)
@@ -206,22 +201,19 @@ class CustomPair(Pair):
 
     def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
         """Add every record's integers to the table."""
-        with _unseen():
+        with no_warnings():
             for x, counted in zip(coordinates, counts, strict=True):
                 if counted:
                     table += self._contribution(x)
 
     def _contribution(self, x: Floats) -> NDArray[np.int64]:
         """Return f(x) in integers; zeros where it fails, has another length, or is too large."""
-        try:
-            found = self._rounded(np.asarray(self.family.f(x.copy(), dict(self.drawn))))
-        except KeyboardInterrupt:
-            if threading.current_thread() is threading.main_thread():  # Ctrl-C goes nowhere else
-                raise KeyboardInterrupt from None
-            found = None
-        except BaseException:  # a private value must not be seen to fail
-            found = None
+        found = unseen(lambda: self._rounded(np.asarray(self._value(x.copy()))))
         return np.zeros(self.bounds.cells, dtype=np.int64) if found is None else found
+
+    def _value(self, x: Floats) -> Floats:
+        """Return what f makes of a record."""
+        return self.family.f(x, dict(self.drawn))
 
     def _rounded(self, values: NDArray[Any]) -> NDArray[np.int64] | None:
         """Return what f gave in integers; None where that is not within the bounds."""
@@ -234,9 +226,7 @@ class CustomPair(Pair):
             if not np.abs(scaled).max() <= bounds.linf:
                 return None
         whole = scaled.astype(np.int64)
-        sizes = np.abs(whole).tolist()
-        fits = sum(sizes) <= bounds.l1 and sum(v * v for v in sizes) <= bounds.l2_squared
-        return whole if fits else None
+        return whole if fits(whole, bounds) else None
 
     def _responses(self, located: Points) -> Floats:
         rows = [np.asarray(self.family.g(y, self.drawn), dtype=np.float64) for y in located]

@@ -324,7 +324,8 @@ class FourierPair(Pair):
         steps, _ = self._steps(located, np.ones(len(queries), dtype=np.bool_))
         sums = np.zeros((len(steps), 2))
         phases.respond(steps, tiles, offsets, padded[0], padded[1], sums)
-        sums[: len(queries)][~(np.abs(located) * self._steps_per_unit <= _LIMIT).all(1)] = math.nan
+        beyond = ~(np.abs(located) <= _LIMIT / self._steps_per_unit).all(1)
+        sums[: len(queries)][beyond] = math.nan
         return sums[: len(queries)]
 
     @property

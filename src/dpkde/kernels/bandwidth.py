@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
+from dpkde.numeric import LARGEST
 
 Points = NDArray[np.float64]
 BandwidthLike = float | Sequence[float] | Sequence[Sequence[float]] | NDArray[Any]
@@ -36,7 +37,7 @@ class Bandwidth:
             return value
         wrong = ParameterError(
             "bandwidth must be a positive number, one positive number an axis, or a symmetric "
-            f"positive definite matrix, got {value!r}"
+            f"positive definite matrix, from 1e-150 to 1e150 in size, got {value!r}"
         )
         try:
             array = np.array(value, dtype=np.float64)
@@ -45,20 +46,22 @@ class Bandwidth:
         if array.size == 0 or not np.isfinite(array).all() or array.ndim > 2:
             raise wrong
         if array.ndim < 2:
-            with np.errstate(all="ignore"):
-                if not ((array > 0) & np.isfinite(1 / array)).all():
-                    raise wrong
+            if not ((array >= 1 / LARGEST) & (array <= LARGEST)).all():
+                raise wrong
             entries = tuple(float(v) for v in np.atleast_1d(array))
             return cls(entries, array.ndim == 0)
         if array.shape[0] != array.shape[1] or not np.allclose(
             array, array.T, rtol=0, atol=1e-10 * np.abs(array).max()
         ):
             raise wrong
-        symmetric = (array + array.T) / 2
-        if np.linalg.eigvalsh(symmetric).min() <= 0:
+        symmetric = array / 2 + array.T / 2
+        if np.abs(symmetric).max() > LARGEST or np.linalg.eigvalsh(symmetric).min() <= 0:
             raise wrong
-        rows = tuple(tuple(float(v) for v in row) for row in symmetric)
-        return cls(rows)
+        made = cls(tuple(tuple(float(v) for v in row) for row in symmetric))
+        with np.errstate(all="ignore"):
+            if not (np.abs(made._inverse) <= LARGEST).all():
+                raise wrong
+        return made
 
     @cached_property
     def _inverse(self) -> NDArray[np.float64]:

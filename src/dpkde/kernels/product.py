@@ -20,7 +20,13 @@ class _Scaled:
     bandwidth: Bandwidth
     is_product: ClassVar[bool] = True
 
-    def __init__(self, bandwidth: Bandwidth | BandwidthLike) -> None:
+    def __init__(self, bandwidth: Bandwidth | BandwidthLike | None = None) -> None:
+        if bandwidth is None:
+            name = type(self).__name__
+            raise ParameterError(
+                f"{name} needs a bandwidth, how far a point's influence reaches in the units of "
+                f"the data: {name}(bandwidth=0.1)"
+            )
         object.__setattr__(self, "bandwidth", Bandwidth.of(bandwidth))
 
     def to_json(self) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from dpkde.privacy.budget import Budget, price_choice
 from dpkde.privacy.laws import SparseVector
 from dpkde.privacy.noise.exponential import Threshold
 from dpkde.privacy.statement import PrivacyStatement
+from dpkde.secrecy import sealed
 
 CHECK_SHARE = Fraction(3, 4)
 """Of an update's part of the budget. A check has to stand out against the noise of a threshold and
@@ -67,6 +68,7 @@ class InteractivePMW:
     answers, until `BudgetError` says that all updates are used.
     """
 
+    @sealed
     def __init__(
         self,
         private: Private,
@@ -114,6 +116,7 @@ class InteractivePMW:
         """Every query and its answer so far. Public."""
         return tuple(self._transcript)
 
+    @sealed
     def ask(self, queries: QueriesLike) -> NDArray[np.float64]:
         """Return the KDE at each query, one after the other; NaN at a query that is not finite.
 
@@ -156,6 +159,7 @@ class InteractivePMW:
         self._weights.learn(column, measured)
         return measured
 
+    @sealed
     def release(self) -> SyntheticRelease:
         """Return the weights as they are now. They cost nothing beyond what was spent."""
         if not self._budget.spends:

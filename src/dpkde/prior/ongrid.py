@@ -21,6 +21,7 @@ from dpkde.prior.synthetic import SyntheticRelease
 from dpkde.prior.universe import BEYOND, Cost, Universe, check_alpha, grid_shape, whole
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.numbers import Exact
+from dpkde.secrecy import sealed
 from dpkde.tables import PointsLike
 
 
@@ -54,6 +55,7 @@ class OnGrid(QueryMechanism):
     ) -> SyntheticRelease:
         """Spend what is left of a budget, and return the synthetic data set."""
 
+    @sealed
     def release(
         self,
         points: PointsLike,

@@ -22,6 +22,7 @@ from dpkde.prior.queries import Answers, as_places, assemble, open_private
 from dpkde.privacy.budget import Guarantee
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.statement import PrivacyStatement
+from dpkde.secrecy import sealed
 from dpkde.tables import PointsLike
 
 
@@ -59,6 +60,7 @@ class Online:
     True
     """
 
+    @sealed
     def __init__(
         self,
         points: PointsLike,
@@ -110,6 +112,7 @@ class Online:
         """What is guaranteed, and what was spent so far."""
         return PrivacyStatement(self._budget.guarantee, self._budget.spends)
 
+    @sealed
     def ask(self, queries: QueriesLike) -> Answers:
         """Return answers to some more queries; one that is not finite gets NaN and costs nothing.
 

@@ -142,24 +142,9 @@ class PlacedPair(CustomPair):
         """The family in this frame."""
         return self.family.place_in(self.frame)
 
-    def _contribution(self, x: Floats) -> NDArray[np.int64]:
-        """Return f(x) in integers; zeros where it fails, has another length, or is too large."""
-        bounds = self.bounds
-        nothing = np.zeros(bounds.cells, dtype=np.int64)
-        try:
-            values = np.asarray(self.placed.f(x.copy()), dtype=np.float64)
-        except KeyboardInterrupt:  # the caller's, not the record's
-            raise
-        except BaseException:  # a private value must not be seen to fail
-            return nothing
-        if values.shape != (bounds.cells,):
-            return nothing
-        scaled = np.rint(values * 2.0**self.bits)
-        # NaN fails every comparison, so that it is refused here too.
-        if not np.abs(scaled).max() <= bounds.linf:
-            return nothing
-        whole = scaled.astype(np.int64)
-        return whole if fits(whole, bounds) else nothing
+    def _value(self, x: Floats) -> Floats:
+        """Return what f makes of a record in this frame."""
+        return self.placed.f(x)
 
     def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
         """Return ⟨table, g(y)⟩ / 2^bits, one factor of g after the other."""
@@ -212,18 +197,6 @@ def _kept_gain(family: PlacedFamily, frame: Frame) -> float:
     pair = family.draw(frame, family.lattice_bits[0], 0)
     norms = pair.norms(places * (3.0 if halves is None else halves))
     return float(np.sqrt(np.mean(norms**2)))
-
-
-def fits(whole: NDArray[np.int64], bounds: Bounds) -> bool:
-    """Tell whether integers, none above `bounds.linf` in size, keep all the bounds, exactly."""
-    if bounds.nonnegative and int(whole.min()) < 0:
-        return False
-    if bounds.cells * bounds.linf**2 < 1 << 62:  # no sum below can wrap
-        total, squares = int(np.abs(whole).sum()), int((whole * whole).sum())
-    else:
-        sizes = np.abs(whole).tolist()
-        total, squares = sum(sizes), sum(v * v for v in sizes)
-    return total <= bounds.l1 and squares <= bounds.l2_squared
 
 
 def box_obstacle(frame: Frame) -> str | None:

@@ -43,6 +43,7 @@ from dpkde.privacy.noise import draw
 from dpkde.privacy.noise.exponential import choose
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.statement import PrivacyStatement
+from dpkde.secrecy import sealed
 from dpkde.tables import PointsLike
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ class PMW(OnGrid):
         curator = InteractivePMW(private, universe, budget, expected_queries=most_queries)
         return PMWSession(curator, most_queries)
 
+    @sealed
     def online(
         self,
         points: PointsLike,

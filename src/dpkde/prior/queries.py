@@ -29,6 +29,7 @@ from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.noise import laws_of
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.statement import PrivacyStatement
+from dpkde.secrecy import sealed
 from dpkde.tables import PointsLike, is_frame, is_sparse, open_points, query_sets
 
 
@@ -63,6 +64,7 @@ class Answers:
         return f"<Answers: {len(self.kde)} queries, {self.privacy.guarantee}{told}>"
 
 
+@sealed
 def answer(
     points: PointsLike,
     queries: QueriesLike,
@@ -165,7 +167,7 @@ def open_private(
             f"dpkde.prior.HRW(), got {mechanism!r}"
         )
     laws_of(sampler)
-    domain = as_domain(bounds)
+    domain = as_domain(bounds, columns)
     source = open_points(points, columns, universe=universe_of(domain))
     private = Private(
         source,

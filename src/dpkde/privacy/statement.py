@@ -28,7 +28,7 @@ from dpkde.privacy.budget import (
     price,
     price_choice,
 )
-from dpkde.privacy.concentrated import epsilon_of
+from dpkde.privacy.concentrated import epsilon_of, rho_within
 from dpkde.privacy.laws import (
     ChoiceLaw,
     DiscreteGaussian,
@@ -94,15 +94,32 @@ class PrivacyStatement:
 
     @property
     def is_pure(self) -> bool:
-        """Whether every spend was pure, so that δ is not needed."""
-        return all(spend.amount.epsilon is not None for spend in self.spends)
+        """Whether the guarantee is ε alone, without a δ and not stated as ρ."""
+        return self.guarantee.rho is None and not self.guarantee.delta
 
     def epsilon_at(self, delta: Exact) -> Fraction:
-        """Return the ε that all spends together guarantee at this δ, rounded up."""
-        if self.is_pure:
-            return sum((s.amount.epsilon or Fraction(0) for s in self.spends), Fraction(0))
-        rho = sum((s.as_rho for s in self.spends), Fraction(0))
-        return epsilon_of(rho, positive(delta, "delta", LEAST_DELTA, Fraction(1)))
+        """Return an ε with which the mechanism is (ε, δ)-differentially private, rounded up.
+
+        It follows from what was declared, never from the spends: which laws were bought may hang
+        on the noisy count, so a statement about them alone is true of the runs that bought them
+        and not of the mechanism.
+
+        * Pure ε holds at every δ, and a declared (ε, δ) at every larger δ.
+        * Below the declared δ: a run has spent at most ε, all of it pure, or at most the ρ that
+          implies (ε, δ). In runs of the first kind the privacy loss never exceeds ε; those of the
+          second are part of a ρ-zCDP mechanism. So the larger of the two ε holds.
+        * A declared ρ implies an ε at every δ.
+        """
+        declared = self.guarantee
+        small = positive(delta, "delta", LEAST_DELTA, Fraction(1))
+        if declared.epsilon is None:
+            assert declared.rho is not None
+            return epsilon_of(declared.rho, small)
+        if small >= declared.delta:
+            return declared.epsilon
+        return max(
+            declared.epsilon, epsilon_of(rho_within(declared.epsilon, declared.delta), small)
+        )
 
     def __str__(self) -> str:
         if self.guarantee.rho is not None:

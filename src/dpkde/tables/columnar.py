@@ -26,7 +26,11 @@ def open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
         kinds = pa.types  # a column of nulls alone has a type of its own
         tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_null)
         if not any(test(kind) for test in tests):
-            raise SchemaError(f"column {name!r} of {path.name} is of type {kind}, not a number")
+            raise SchemaError(
+                f"column {name!r} of {path.name} is of type {kind}, not a number; if it holds "
+                "numbers, write the file with a cast: "
+                f"pyarrow.compute.cast(table[{name!r}], 'double')"
+            )
 
     def read() -> Iterator[Piece]:
         # Without these two settings a single large row group is held in memory whole.

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
+from dpkde.tables.cells import NUMBERS, numbers_in
 from dpkde.tables.source import Piece, Source, choose_columns, chunk_rows
 
 _LIBRARIES = ("cudf", "modin", "pandas", "polars", "pyarrow")
 _NUMBERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 _KINDS = (*_NUMBERS, "Float32", "Float64", "Boolean")
+_GUESSED = ("String", "Object")
+_CASTS = {
+    "pandas": "pandas.to_numeric(frame[{0!r}], errors='coerce')",
+    "polars": "frame.with_columns(polars.col({0!r}).cast(polars.Float64, strict=False))",
+    "pyarrow": "pyarrow.compute.cast(table[{0!r}], 'double')",
+}
 
 
 def is_frame(points: Any) -> bool:
@@ -40,8 +46,8 @@ def check_known(points: Any) -> None:
 def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
     """Return a source for a data frame or a column of one, or None if it is neither.
 
-    The type of a column is schema: a column of text is refused. Where a library guesses types from
-    values, as readers of text do, fix them beforehand.
+    The type of a column is schema: what is no number is refused. But pandas guesses types from
+    values, and one bad cell makes text or objects of a column: there each cell is read by itself.
     """
     if not is_frame(points):
         return None
@@ -49,6 +55,8 @@ def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
         import narwhals.stable.v2 as nw
     except ImportError:
         raise SchemaError("data frames need one more package: pip install narwhals") from None
+    if type(points).__name__ == "RecordBatch":
+        points = importlib.import_module("pyarrow").Table.from_batches([points])
     unreadable = SchemaError(
         f"points of type {type(points).__name__} cannot be read; make a data frame with distinct "
         "column names of them, and collect a lazy one"
@@ -59,20 +67,22 @@ def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
         raise unreadable from None
     if isinstance(frame, nw.Series):
         # A single column: it is called what the caller says, if anything.
-        name = "value" if columns is None or isinstance(columns, str) else str(columns[0])
+        name = "value" if columns is None else str(columns[0])
         column = open_frame(frame.alias(name).to_frame().to_native(), columns)
         return column if column is None or columns else replace(column, columns=None)
     wanted, places = choose_columns([str(name) for name in frame.columns], columns, "the frame")
     keys = [frame.columns[place] for place in places]
+    guesses = frame.implementation.is_pandas_like()
     for name, key in zip(wanted, keys, strict=True):
-        # A pandas column of Python objects is taken cell by cell: whether a column is one, and
-        # what it is said to hold, can depend on single values, so it must not raise. A column of
-        # nulls alone has a type of its own.
-        if str(getattr(frame.get_column(key).to_native(), "dtype", "")).lower() == "object":
-            continue
         kind = str(frame.schema[key])
-        if kind not in _KINDS and not _is_null(frame.get_column(key).to_native()):
-            raise SchemaError(f"column {name!r} of the frame is of type {kind}, not a number")
+        if kind in _KINDS or (guesses and kind in _GUESSED):
+            continue
+        if not _is_null(frame.get_column(key).to_native()):  # nulls alone have a type of their own
+            cast = _CASTS.get(str(frame.implementation.name).lower(), _CASTS["pandas"])
+            raise SchemaError(
+                f"column {name!r} of the frame is of type {kind}, not a number; if it holds "
+                f"numbers, cast it: {cast.format(name)}"
+            )
 
     def read() -> Iterator[Piece]:
         step = chunk_rows(len(keys))
@@ -97,23 +107,11 @@ def _frame_rows(frame: Any, keys: Sequence[Any], start: int, stop: int) -> NDArr
 def _numbers(series: Any) -> NDArray[np.float64]:
     """Return a column as float64, nulls as NaN, without a library's error reaching anyone."""
     values = series.to_numpy()
-    if values.dtype.kind == "O":
-        return np.array([_cell(value) for value in values], dtype=np.float64)
-    if values.dtype.kind in "fiub" and not series.null_count():
+    if values.dtype.kind not in NUMBERS:
+        return numbers_in(values)
+    if not series.null_count():
         return values.astype(np.float64)  # type: ignore[no-any-return]
     missing = series.is_null().to_numpy().astype(bool)
     filled = np.full(len(values), np.nan)
     filled[~missing] = values[~missing].astype(np.float64)
     return filled
-
-
-def _cell(value: Any) -> float:
-    """Return a number as a float, and anything else as NaN."""
-    if isinstance(value, (Real, Decimal, np.bool_)):
-        try:
-            return float(value)
-        except KeyboardInterrupt:  # the caller's
-            raise
-        except BaseException:  # whatever a private value's own method raises
-            return np.nan
-    return np.nan

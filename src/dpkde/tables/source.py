@@ -46,6 +46,9 @@ class Source:
         on the curator's own terminal and nothing else: under add-remove it is private.
     fallback_dim
         Number of columns where nothing else tells it: 1 for an empty one-dimensional array.
+    wide
+        Starts reading points of a known number of columns, where pieces cannot tell it themselves:
+        rows in a list.
     """
 
     read: Callable[[], Iterator[Piece]]
@@ -54,16 +57,26 @@ class Source:
     once: bool = False
     size: int | None = None
     fallback_dim: int | None = None
+    wide: Callable[[int], Iterator[Piece]] | None = None
+
+    def pieces(self, dim: int) -> Iterator[Piece]:
+        """Start reading points of `dim` columns."""
+        return self.read() if self.wide is None else self.wide(dim)
 
     def watched(self, report: Callable[[int], None]) -> Source:
         """Return the same source, which reports the size of each piece when it is handed out."""
 
-        def read() -> Iterator[Piece]:
-            for piece in self.read():
+        def watch(pieces: Iterator[Piece]) -> Iterator[Piece]:
+            for piece in pieces:
                 report(piece.size)
                 yield piece
 
-        return replace(self, read=read)
+        wide = self.wide
+        return replace(
+            self,
+            read=lambda: watch(self.read()),
+            wide=None if wide is None else lambda dim: watch(wide(dim)),
+        )
 
 
 def no_rows(columns: tuple[str, ...] | None) -> Source:
@@ -79,8 +92,6 @@ def choose_columns(
     The first line of a text file might be a record after all, so its words are not `listed` in a
     message.
     """
-    if isinstance(columns, str):
-        raise SchemaError(f"columns must be a list of names, such as [{columns!r}]")
     wanted = tuple(available) if columns is None else tuple(str(name) for name in columns)
     if not wanted:
         raise SchemaError(f"{what} has no columns")
@@ -92,7 +103,7 @@ def choose_columns(
             if not listed:
                 raise SchemaError(
                     f"{fault} in its first line, the header; if its fields are not between "
-                    "commas, say so by delimiter (--delimiter)"
+                    "commas, name the delimiter (--delimiter, or dpkde.CSV in Python)"
                 )
             shown = ", ".join(available[:20]) + (", …" if len(available) > 20 else "")
             raise SchemaError(f"{fault}; its columns are: {shown}")

@@ -1,114 +1,277 @@
-"""CSV and other delimited text: a header line, then one record a line; see `lines`."""
+"""CSV and other delimited text: a header with the names of columns, then records; see `records`."""
 
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.errors import SchemaError
+from dpkde.errors import ParameterError, SchemaError
 from dpkde.tables.source import Piece, Source, choose_columns
+from dpkde.tables.streams import Readable, as_utf8, check_encoding, open_binary, suffix
 
 TEXT_BLOCK = 1 << 20
+KINDS = (".csv", ".tsv", ".txt")
 _HEADER_LIMIT = 1 << 20
 _LINE_END = re.compile(rb"\r{0,2}\n|\r(?=[^\r\n]|\r[^\n])")
 _LAST_END = re.compile(rb"\r")
-"""Where a header ends. Returns at the end of what was read may belong to a line break to come."""
+"""Where a line ends. Returns at the end of what was read may belong to a line break to come."""
 
 
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
+@dataclass(frozen=True)
+class CSV:
+    r"""Delimited text, where it is not written as usual; it goes wherever points go.
+
+    Attributes
+    ----------
+    source
+        A path, also of a ``.gz`` or ``.zst`` file, or a binary stream.
+    delimiter
+        Between fields. None: a comma; a tab in ``.tsv`` files.
+    records
+        ``"quoted"``: fields in quotes may hold line breaks, as RFC 4180 has it. ``"lines"``: every
+        line is one record, whatever is in it; for files that were written so, in which no record
+        can then touch another, however malformed.
+    decimal
+        Before decimals, as in 1.5.
+    thousands
+        Between groups of three digits, as in 1,000; None: such numbers are bad cells.
+    encoding
+        Such as ``"latin-1"`` or ``"utf-16"``.
+
+    Examples
+    --------
+    >>> CSV("trips.csv", delimiter=";", decimal=",").records
+    'quoted'
+    """
+
+    source: str | os.PathLike[str] | BinaryIO
+    _: KW_ONLY
+    delimiter: str | None = None
+    records: Literal["quoted", "lines"] = "quoted"
+    decimal: str = "."
+    thousands: str | None = None
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        for name, taken in (("delimiter", '"\r\n'), ("decimal", _NUMERIC), ("thousands", _NUMERIC)):
+            mark = getattr(self, name)
+            if mark is not None and not _is_mark(mark, taken):
+                raise SchemaError(f"a {name} mark is one ASCII character, got {mark!r}")
+        if self.thousands == self.decimal:
+            raise SchemaError("the same mark cannot stand before decimals and between thousands")
+        if self.records not in ("quoted", "lines"):
+            raise ParameterError(f"records must be 'quoted' or 'lines', got {self.records!r}")
+        check_encoding(self.encoding)
 
 
-def open_text(
-    source: Path | BinaryIO, columns: Sequence[str] | None, delimiter: str, *, once: bool = False
-) -> Source:
+def is_text(name: str) -> bool:
+    """Tell the name of a file that is read as delimited text, packed or not."""
+    return suffix(Path(name))[0] in KINDS
+
+
+_NUMERIC = '0123456789+-eE"\r\n'
+
+
+def _is_mark(mark: object, taken: str) -> bool:
+    return isinstance(mark, str) and len(mark) == 1 and mark.isascii() and mark not in taken
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How records are laid out, as the compiled loops take it."""
+
+    delimiter: int
+    targets: NDArray[np.int64]
+    unnamed: bool
+    multiline: bool
+    decimal: int
+    thousands: int
+
+    @property
+    def columns(self) -> int:
+        return int(self.targets.max()) + 1
+
+    def cut(self, text: bytes) -> int:
+        """Return where the last record begins that may need more text."""
+        if not self.multiline or b'"' not in text:
+            return text.rfind(b"\n") + 1
+        from dpkde.tables.records import whole_records
+
+        held = np.frombuffer(text, dtype=np.uint8)
+        return int(whole_records(held, self.delimiter, self.targets, self.unnamed))
+
+    def parse(self, text: bytes) -> NDArray[np.float64]:
+        """Return the rows of whole records."""
+        from dpkde.tables.records import count_lines, parse_records
+
+        held = np.frombuffer(text, dtype=np.uint8)
+        rows = np.empty((count_lines(held), self.columns))
+        n = parse_records(
+            held,
+            self.delimiter,
+            self.targets,
+            self.unnamed,
+            self.multiline,
+            self.decimal,
+            self.thousands,
+            rows,
+        )
+        return rows[:n]
+
+
+def open_text(table: CSV, columns: Sequence[str] | None) -> Source:
     """Return delimited text as a source; from a stream it can be read only once."""
-    what = source.name if isinstance(source, Path) else "the stream"
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise SchemaError(f"a delimiter is one ASCII character, got {delimiter!r}")
-    if isinstance(source, Path):
-        with source.open("rb") as file:
-            header, _, _ = _header(file, what)
-    else:
-        header, rest, stream = _header(source, what)
-    names = _names(header, delimiter, what)
+    path = Path(table.source) if isinstance(table.source, (str, os.PathLike)) else None
+    what = "the stream" if path is None else path.name
+    kind = "" if path is None else suffix(path)[0]
+    delimiter = table.delimiter or ("\t" if kind == ".tsv" else ",")
+    multiline = table.records == "quoted"
+
+    def begin() -> tuple[list[str], bytes, Readable]:
+        if path is None:
+            return _header(as_utf8(table.source, table.encoding, what), what, delimiter, multiline)
+        stream = open_binary(path)
+        try:
+            return _header(as_utf8(stream, table.encoding, what), what, delimiter, multiline)
+        except BaseException:
+            stream.close()
+            raise
+
+    opened = begin()
+    if path is not None:
+        opened[2].close()
+    names = opened[0]
+    # Some programs write a delimiter behind every record, the header included.
+    unnamed = len(names) > 1 and not names[-1]
+    if unnamed:
+        names = names[:-1]
     wanted, places = choose_columns(names, columns, what, listed=False)
     targets = np.full(len(names), -1, dtype=np.int64)
     targets[places] = np.arange(len(places))
+    from dpkde.tables.numbers import NO_MARK
+
+    layout = _Layout(
+        ord(delimiter),
+        targets,
+        unnamed,
+        multiline,
+        ord(table.decimal),
+        NO_MARK if table.thousands is None else ord(table.thousands),
+    )
 
     def read() -> Iterator[Piece]:
-        if isinstance(source, Path):
-            with source.open("rb") as file:
-                _, start, lines = _header(file, what)
-                yield from _blocks(lines, start, targets, delimiter)
-        else:
-            yield from _blocks(stream, rest, targets, delimiter)
+        _, start, stream = opened if path is None else begin()
+        try:
+            yield from _blocks(stream, start, layout)
+        finally:
+            if path is not None:
+                stream.close()
 
-    size = source.stat().st_size if isinstance(source, Path) else None
+    packed = path is None or suffix(path)[1]
+    size = None if path is None or packed else path.stat().st_size
     # Names that the caller did not give could be a record's words: they are not passed on.
-    return Source(read, len(wanted), None if columns is None else wanted, once, size)
+    return Source(read, len(wanted), None if columns is None else wanted, path is None, size)
 
 
 class _Returns:
     """A stream whose lines end with returns alone, as some spreadsheets write them."""
 
-    def __init__(self, stream: _Readable) -> None:
+    def __init__(self, stream: Readable) -> None:
         self._stream = stream
+        self.close = stream.close
 
     def read(self, size: int, /) -> bytes:
         return self._stream.read(size).replace(b"\r", b"\n")
 
 
-def _header(stream: _Readable, what: str) -> tuple[bytes, bytes, _Readable]:
-    """Return the first line, what was read beyond it, and the stream, its lines ended as usual.
+@dataclass
+class _Header:
+    """The first lines of a text, until its header is complete."""
+
+    stream: Readable
+    what: str
+    data: bytes = b""
+    start: int = 0
+    end: re.Match[bytes] | None = None
+    beyond: bool = False
+    """Whether a line was asked for that is not there."""
+
+    @property
+    def wrong(self) -> SchemaError:
+        return SchemaError(f"the first line of {self.what} is not a header with column names")
+
+    def lines(self, most: int | None) -> Iterator[str]:
+        """Yield lines as text, with their ends."""
+        encoding = "utf-8-sig"
+        while most is None or most > 0:
+            line = self._line()
+            if not line:
+                break
+            try:
+                yield line.decode(encoding)
+            except UnicodeDecodeError:
+                raise SchemaError(
+                    f"the first line of {self.what} is not UTF-8 text: say its encoding, such as "
+                    "latin-1, cp1252 or utf-16"
+                ) from None
+            encoding, most = "utf-8", None if most is None else most - 1
+        self.beyond = True
+
+    def _line(self) -> bytes:
+        self.start = 0 if self.end is None else self.end.end()
+        self.end, seen = None, self.start
+        while (end := _LINE_END.search(self.data, seen)) is None:
+            more = self.stream.read(1 << 12)
+            if not more:
+                break
+            seen = max(self.start, len(self.data) - 2)
+            self.data += more
+            if len(self.data) > _HEADER_LIMIT + (1 << 12) + 2:
+                raise self.wrong
+        self.end = end or _LAST_END.search(self.data, self.start)
+        return self.data[self.start : len(self.data) if self.end is None else self.end.end()]
+
+
+def _header(
+    stream: Readable, what: str, delimiter: str, multiline: bool
+) -> tuple[list[str], bytes, Readable]:
+    """Return the names, what was read beyond them, and the stream, its lines ended as usual.
 
     A table without records may end with its header, line break or not.
     """
-    data, end = b"", None
-    while end is None and (more := stream.read(1 << 12)):
-        if isinstance(more, str):
-            raise SchemaError("open the file in binary mode, as in open(path, 'rb')")
-        seen = max(0, len(data) - 2)
-        data += more
-        end = _LINE_END.search(data, seen)
-        if end is None and len(data) > _HEADER_LIMIT + 2:
-            raise SchemaError(f"the first line of {what} is not a header with column names")
-    end = end or _LAST_END.search(data)
-    line, rest = (data, b"") if end is None else (data[: end.start()], data[end.end() :])
-    if not line:
-        raise SchemaError(f"{what} has no header line with column names")
-    if end is not None and end.group() == b"\r":
-        return line, rest.replace(b"\r", b"\n"), _Returns(stream)
-    return line, rest, stream
-
-
-def _names(header: bytes, delimiter: str, what: str) -> list[str]:
+    head = _Header(stream, what)
     try:
-        text = header.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SchemaError(f"the first line of {what} is not text") from None
-    wrong = SchemaError(f"the first line of {what} is not a header with column names")
-    if "\0" in text or len(header) > _HEADER_LIMIT:
-        raise wrong
-    try:
-        first, *others = csv.reader([text, ""], delimiter=delimiter)
+        names = next(
+            csv.reader(
+                head.lines(None if multiline else 1), delimiter=delimiter, skipinitialspace=True
+            ),
+            [],
+        )
     except csv.Error:
-        raise wrong from None
-    if not others:  # a quote that never closes has swallowed the line after it
-        raise wrong
-    names = [name.strip() for name in first]
+        raise head.wrong from None
+    names = [name.strip() for name in names]
     if not names:
-        raise SchemaError(f"{what} has no header line with column names")
+        raise SchemaError(
+            f"{what} has no header line with column names; if it was read before, open it anew"
+        )
+    size = len(head.data) if head.end is None else head.end.start()
+    if head.beyond or size > _HEADER_LIMIT or any("\0" in name for name in names):
+        raise head.wrong
     if any(_is_number(name) for name in names):
         raise SchemaError(f"the first line of {what} holds numbers; a header with names is needed")
-    return names
+    rest = b"" if head.end is None else head.data[head.end.end() :]
+    if head.end is not None and head.end.group() == b"\r":
+        return names, rest.replace(b"\r", b"\n"), _Returns(stream)
+    return names, rest, stream
 
 
 def _is_number(text: str) -> bool:
@@ -119,41 +282,28 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _blocks(
-    stream: _Readable, start: bytes, targets: NDArray[np.int64], delimiter: str
-) -> Iterator[Piece]:
-    """Yield pieces of whole lines. A line is cut from its neighbours here, and nowhere else."""
-    from dpkde.tables import lines
+def _blocks(stream: Readable, start: bytes, layout: _Layout) -> Iterator[Piece]:
+    """Yield pieces of whole records. A record is cut from its neighbours here, and nowhere else."""
+    from dpkde.tables.records import MAX_RECORD
 
-    columns = int(targets.max()) + 1
-
-    def parse(block: bytes) -> NDArray[np.float64]:
-        text = np.frombuffer(block, dtype=np.uint8)
-        rows = np.empty((lines.count_lines(text), columns))
-        return rows[: lines.parse_lines(text, ord(delimiter), targets, rows)]
-
-    # Lines can be as short as two bytes, ragged ones included: rows of a block stay below 64 MiB.
-    size = min(TEXT_BLOCK, max((1 << 24) // columns, 1))
-    tail = start
-    too_long = False
+    # Records can be as short as two bytes, bad ones included: rows of a block stay below 64 MiB.
+    size = min(TEXT_BLOCK, max((1 << 24) // layout.columns, 1))
+    tail, too_long = start, False
     while True:
         more = stream.read(size)
-        block, newline, rest = (tail + more).rpartition(b"\n")
-        if not more:
-            block, rest = tail.removesuffix(b"\n"), b""
-        if newline or not more:
-            lined = bool(tail or newline)
-            if too_long:  # the end of a line that was given up: one record, without a number
-                _, between, block = block.partition(b"\n")
-                lined = bool(between)
-                yield Piece(partial(np.full, (1, columns), np.nan), 0)
-                too_long = False
-            if lined:
-                yield Piece(partial(parse, block), len(block) + 1)
-        tail = rest
+        text = tail + more
+        if too_long:  # the end of a line that was given up: one record, without a number
+            _, newline, text = text.partition(b"\n")
+            too_long = bool(more) and not newline
+            if not too_long:
+                yield Piece(partial(np.full, (1, layout.columns), np.nan), 0)
+        end = layout.cut(text) if more else len(text)
+        if end:
+            yield Piece(partial(layout.parse, text[:end]), end)
         if not more:
             return
+        tail = text[end:]
         # Two bytes more than the limit may still be returns before a line break to come; what is
-        # given up here has to be what `parse_lines` would refuse, wherever the block ends.
-        if len(tail) > lines.MAX_LINE + 2:
+        # given up here has to be what `parse_records` would refuse, wherever the block ends.
+        if len(tail) > MAX_RECORD + 2 and b"\n" not in tail:
             tail, too_long = b"", True

@@ -1,0 +1,162 @@
+"""Lists and iterators: of rows, of arrays, of frames, read as they come.
+
+One rule for all of them, and for arrays of objects. An element that is an array of numbers with two
+dimensions, or a frame, is a batch; any other is one row, whose cells are read one by one (`cells`).
+What is no row is a record without a number: no element raises, so an empty list, a list of rows and
+one with something else among them end alike. The number of columns is not asked of the elements,
+since whether there is one is private: bounds, bandwidth, names or a plan tell it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import SchemaError
+from dpkde.secrecy import unseen
+from dpkde.tables.cells import NUMBERS, records_in
+from dpkde.tables.frames import is_frame, open_frame
+from dpkde.tables.source import Piece, Source, chunk_rows
+from dpkde.tables.streams import suffix
+
+_FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".npy")
+_used: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""Iterators that were read here: a second reading would find nothing, and publish it."""
+
+
+def open_batches(points: Any, names: tuple[str, ...] | None) -> Source:
+    """Return a list or iterator as a source."""
+    if hasattr(type(points), "__arrow_c_array__") or (
+        hasattr(type(points), "__arrow_c_stream__") and not hasattr(type(points), "__next__")
+    ):
+        raise SchemaError(
+            f"{type(points).__name__} is not read here: make an Arrow table of it, as in "
+            "pyarrow.table(points)"
+        )
+    try:
+        if isinstance(points, (Mapping, Set, bytes, bytearray, memoryview)):
+            raise TypeError  # iterable, but not in rows
+        once = iter(points) is points
+    except Exception:
+        raise SchemaError(
+            "points must be an array, a data frame, a path, a list of rows or an iterable of "
+            f"arrays, got {type(points).__name__}"
+        ) from None
+    if isinstance(points, (list, tuple)):
+        _check_files(points)
+    used = inspect.isgenerator(points) and inspect.getgeneratorstate(points) == inspect.GEN_CLOSED
+    if once and (used or _used.get(id(points)) is points):
+        raise SchemaError(
+            f"this {type(points).__name__} was read before, and nothing is left of it: make it anew"
+        )
+    # With one column a flat list holds one cell a record, so nothing has to tell their number.
+    dim = None if names is None else len(names)
+
+    def read(wide: int | None) -> Iterator[Piece]:
+        if once:
+            _remember(points)
+        return _batches(points, names, wide)
+
+    return Source(partial(read, dim), dim, names, once=once, wide=read)
+
+
+def open_cells(rows: NDArray[Any], names: tuple[str, ...] | None) -> Source:
+    """Return an array of objects or text as a source: a list of its rows, or of its cells."""
+    if isinstance(rows, np.ma.MaskedArray):
+        rows = np.ma.filled(rows.astype(object), None)
+
+    def read(dim: int) -> Iterator[Piece]:
+        return _rows(iter(rows), dim)
+
+    if rows.ndim == 1:
+        return Source(partial(read, 1), None, names, size=len(rows), fallback_dim=1, wide=read)
+    dim = int(rows.shape[1])
+    return Source(partial(read, dim), dim, names, size=len(rows))
+
+
+def _remember(points: Any) -> None:
+    try:
+        _used[id(points)] = points
+    except TypeError:  # of a type that cannot be remembered without being kept
+        return
+
+
+def _check_files(points: Sequence[Any]) -> None:
+    """Refuse a list of files: each is a table, none a record."""
+    if points and all(
+        isinstance(one, os.PathLike) or (isinstance(one, str) and suffix(Path(one))[0] in _FILES)
+        for one in points
+    ):
+        raise SchemaError(
+            "a list of files is not read at once: make a plan, sketch each file and add the "
+            "sketches, as in dpkde.publish(sum(dpkde.sketch(path, plan) for path in paths), "
+            "epsilon=...)"
+        )
+
+
+def slices(rows: NDArray[Any]) -> Iterator[Piece]:
+    """Yield an array in pieces."""
+    step = chunk_rows(rows.shape[1] if rows.ndim > 1 else 1)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        yield Piece(partial(np.asanyarray, part), len(part))
+
+
+def _batches(
+    points: Iterable[Any], columns: Sequence[str] | None, dim: int | None
+) -> Iterator[Piece]:
+    held: list[Any] = []
+    for element in points:
+        batch = _batch(element, columns, dim)
+        if batch is None:
+            held += _listed(element, dim)
+            if len(held) >= chunk_rows(dim or 1):
+                yield from _rows(iter(held), dim)
+                held = []
+        else:
+            yield from batch
+    yield from _rows(iter(held), dim)
+
+
+def _batch(element: Any, columns: Sequence[str] | None, dim: int | None) -> Iterator[Piece] | None:
+    """Return the pieces of a batch; None where the element is a row, or rows of cells."""
+    if is_frame(element):
+        frame = open_frame(element, columns)
+        return None if frame is None else frame.read()
+    if not _is_array(element) and callable(getattr(type(element), "__array__", None)):
+        element = unseen(np.asanyarray, element)
+    if not _is_array(element) or element.dtype.kind not in NUMBERS:
+        return None
+    # One column: a batch of cells, not a row. Without any, an array of one dimension is no rows.
+    flat = element.ndim == 1 and (dim in (1, None) or not element.size)
+    return slices(element) if flat or element.ndim > 1 else None
+
+
+def _is_array(element: Any) -> TypeGuard[NDArray[Any]]:
+    return issubclass(type(element), np.ndarray)  # `isinstance` would ask the element itself
+
+
+def _listed(element: Any, dim: int | None) -> list[Any]:
+    """Return the rows of an array of cells; else the one row that it is."""
+    if _is_array(element) and element.ndim > (0 if dim == 1 else 1):
+        return list(element)
+    return [element]
+
+
+def _rows(rows: Iterator[Any], dim: int | None) -> Iterator[Piece]:
+    """Yield rows of cells in pieces."""
+    while part := list(islice(rows, chunk_rows(dim or 1))):
+        if dim is None:
+            raise SchemaError(
+                "the number of columns of a list of rows is open: give bounds, or names of columns"
+            )
+        yield Piece(partial(records_in, part, dim), len(part))

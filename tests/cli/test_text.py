@@ -1,0 +1,165 @@
+"""Commands on tables as people have them, and what Ctrl-C does to them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpkde
+from commands import GOOD, POINTS, dpkde_
+
+NAMES = ["--columns", "lon,lat"]
+
+
+def _counted(path: str) -> int:
+    return dpkde.load(path).count
+
+
+@pytest.mark.parametrize(
+    ("options", "written"),
+    [
+        ([], {}),
+        (["--delimiter", ";", "--decimal", ","], {"sep": ";", "decimal": ","}),
+        (["--encoding", "latin-1"], {"encoding": "latin-1"}),
+        (["--encoding", "utf-16"], {"encoding": "utf-16"}),
+        ([], {"lineterminator": "\r\n", "quoting": csv.QUOTE_ALL}),
+    ],
+)
+def test_tables_of_other_programs(
+    options: list[str],
+    written: dict[str, object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        "dpkde.curator.publish.draw", lambda law, size, sampler: np.zeros(size, dtype=np.int64)
+    )
+    notes = np.resize(np.array(['Tür "B"', "a, b; c", "two\nlines", "", '"'], object), len(POINTS))
+    frame = pd.DataFrame({"lon": POINTS[:, 0], "note": notes, "lat": POINTS[:, 1]})
+    frame.to_csv("t.csv", index=False, **written)
+    given = [*GOOD, *NAMES, *options]
+    assert dpkde_("publish", "t.csv", "-o", "r.dpkde", *given, capsys=capsys) == (0, "", "")
+    assert _counted("r.dpkde") == len(POINTS)
+    with gzip.open("t.csv.gz", "wb") as packed:
+        packed.write(Path("t.csv").read_bytes())
+    assert dpkde_("publish", "t.csv.gz", "-o", "g.dpkde", *given, capsys=capsys)[0] == 0
+    assert _counted("g.dpkde") == len(POINTS)
+    code, out, _ = dpkde_("query", "r.dpkde", "--points", "t.csv", *options, capsys=capsys)
+    assert code == 0
+    assert len(out.splitlines()) == 1 + len(POINTS)
+
+
+def test_settings_may_hold_the_rules_of_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        "dpkde.curator.publish.draw", lambda law, size, sampler: np.zeros(size, dtype=np.int64)
+    )
+    Path("t.csv").write_text('lon,lat\n"1,000",0.5\n"a\nb",0.5\n0.5,0.5\n')
+    Path("s.toml").write_text('thousands = ","\nrecords = "lines"\ncolumns = "lon,lat"\n')
+    settings = ["--settings", "s.toml", *GOOD, "-o", "r.dpkde", "--quiet"]
+    assert dpkde_("publish", "t.csv", *settings, capsys=capsys)[0] == 0
+    assert _counted("r.dpkde") == 2
+    assert dpkde_("publish", "t.csv", *settings, "--records", "quoted", capsys=capsys)[0] == 0
+    assert _counted("r.dpkde") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["t.parquet", "--delimiter", ";"], "--delimiter goes with CSV text, not with t.parquet"),
+        (["t.csv", "--encoding", "klingon"], "no text encoding 'klingon'"),
+        (["t.csv", "--records", "rows"], "'quoted' or 'lines'"),
+        (["t.csv", "--thousands", ".."], "thousands mark is one ASCII character"),
+        (["latin.csv"], "not UTF-8 text: say its encoding, such as latin-1"),
+        (["t.xlsx"], "use .csv, .tsv"),
+    ],
+)
+def test_rules_that_are_none(
+    arguments: list[str],
+    told: str,
+    table: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("latin.csv").write_bytes("größe,b\n1,2\n".encode("latin-1"))
+    code, out, err = dpkde_("publish", *arguments, "-o", "r.dpkde", *GOOD, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert told in err
+    assert len(err.splitlines()) == 1
+
+
+def test_columns_are_named_in_messages_about_bounds(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = [*NAMES, "--bounds", "0:1,3:2", "--bandwidth", "0.1", "--epsilon", "1"]
+    for verb in (["publish", table, "-o", "r.dpkde"], ["plan", "--expected-rows", "1e5"]):
+        code, _, err = dpkde_(*verb, *wrong, capsys=capsys)
+        assert code == 2
+        assert "bounds of column lat are reversed: (3, 2); write (2, 3)" in err
+
+
+def test_a_number_of_rows_may_be_written_short(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for rows in ("1e5", "100000", "100_000", "1E+5"):
+        code, out, _ = dpkde_("plan", "--expected-rows", rows, *GOOD, capsys=capsys)
+        assert code == 0
+        assert "spline" in out
+    short = ["--expected-rows", "2e3", "--quiet"]
+    assert dpkde_("publish", table, "-o", "r.dpkde", *GOOD, *short, capsys=capsys)[0] == 0
+    code, _, err = dpkde_("plan", "--expected-rows", "1.5", *GOOD, capsys=capsys)
+    assert code == 2
+    assert "whole number" in err
+
+
+def test_more_columns_than_memory_are_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is planned for 100,000 columns fits; what would not is refused before it is drawn."""
+    given = ["--expected-rows", "1e5", "--bandwidth", "1", "--epsilon", "1"]
+    for dim, more in (
+        ("2000000", []),
+        ("100000", ["--family", "fourier", "--frequencies", "99999"]),
+    ):
+        start = time.perf_counter()
+        code, _, err = dpkde_("plan", "--dim", dim, *given, *more, capsys=capsys)
+        assert code == 2
+        assert "columns" in err or "frequencies" in err
+        assert time.perf_counter() - start < 20
+
+
+@pytest.mark.parametrize("wait", [0.1, 0.25, 0.5, 0.8])
+def test_ctrl_c_ends_in_one_line(wait: float, tmp_path: Path) -> None:
+    """At any moment from the first line of ours on; without end the command would read for ever."""
+    command = [
+        sys.executable,
+        "-m",
+        "dpkde",
+        "publish",
+        "-",
+        "-o",
+        str(tmp_path / "r.dpkde"),
+        *GOOD,
+    ]
+    child = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdin is not None
+    child.stdin.write(b"lon,lat\n")
+    child.stdin.flush()
+    time.sleep(wait + 0.1)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (130, b"")
+    assert err == b"dpkde: interrupted\n"
+    assert not list(tmp_path.iterdir())
