@@ -500,6 +500,39 @@ def test_short_lines_do_not_fill_the_memory() -> None:
     assert max(sizes) < 1 << 27  # the first piece has what reading the header left over
 
 
+def test_line_breaks_in_quotes_do_not_fill_the_memory() -> None:
+    """Rows are made for records, not for the lines in their texts, however wide the table."""
+    width = 2000
+    header = ",".join(f"c{k}" for k in range(width)).encode() + b"\n"
+    good = b",".join([b"1"] * width) + b"\n"
+    text = b'"' + b"\n" * 60_000 + b'"'
+    rich = b",".join([text] * 15 + [b"1"] * (width - 15)) + b"\n"
+    torn = b",".join([b'"' + b"a\n" * 32_000 + b'"'] * 15) + b"\n"  # too few fields
+    source = open_points(io.BytesIO(header + good + rich + good + torn + good))
+    shapes = [piece.rows().shape for piece in source.read()]
+    assert max(rows for rows, _ in shapes) * width * 8 < 1 << 27
+    assert sum(rows for rows, _ in shapes) > 480_000
+    assert len(rows_of(good + rich + good, header)) == 3
+
+
+def test_the_last_line_of_a_text_that_was_given_up_may_open_a_quote() -> None:
+    """As SECURITY.md says: others are lost then, until reading is in step again."""
+    others = b"1,2\n" * 50
+    for bad in (b'"x\n"\n', b'1,"' + b"a log\n" * 20_000 + b'"\n'):
+        text = bad + others + b'3,",5"\n' + b"4,5\n" * 9
+        found = rows_of(text)
+        assert found[-9:].tolist() == [[4, 5]] * 9
+        assert (found == [1, 2]).all(axis=1).sum() == 0
+        lined = rows_of(text, records="lines")
+        assert (lined == [1, 2]).all(axis=1).sum() == 50
+
+
+def test_many_columns_are_found_in_time() -> None:
+    names = [f"c{k}" for k in range(60_000)]
+    source = open_points(io.BytesIO(",".join(names).encode() + b"\n"), names[::-1])
+    assert source.dim == len(names)
+
+
 def test_delimiters_and_headers() -> None:
     assert rows_of(b"1;2\n", b"a;b\n", delimiter=";").tolist() == [[1, 2]]
     text = io.BytesIO(b'\xef\xbb\xbf"x, y",z\r\n1,2\r\n')
@@ -531,11 +564,17 @@ def test_delimiters_and_headers() -> None:
         ({"encoding": None}, "no text encoding"),
         ({"encoding": "utf-7"}, "one record can change how the next is read"),
         ({"encoding": "iso2022_jp"}, "one record can change how the next is read"),
+        ({"encoding": "punycode"}, "one record can change how the next is read"),
+        ({"encoding": "unicode_escape"}, "one record can change how the next is read"),
+        ({"encoding": "idna"}, "one record can change how the next is read"),
+        ({"delimiter": "\n"}, "none of"),
     ],
 )
 def test_rules_that_are_none(options: dict[str, Any], told: str) -> None:
     with pytest.raises(dpkde.ParameterError, match=told):
         CSV("t.csv", **options)
+    with pytest.raises(dpkde.SchemaError, match="a path or a binary stream, not CSV"):
+        CSV(CSV("t.csv"))  # type: ignore[arg-type]
 
 
 def test_numbers_as_they_are_written_elsewhere() -> None:
@@ -553,6 +592,7 @@ def test_numbers_as_they_are_written_elsewhere() -> None:
 def test_encodings() -> None:
     text = 'größe,b,note\r\n1,2,"ä, ""ö""\r\nü"\r\n3,4,-\r\n'
     for encoding in ("utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32"):
+        CSV("t.csv", encoding=encoding.upper())
         source = open_points(CSV(io.BytesIO(text.encode(encoding)), encoding=encoding), ["größe"])
         assert np.concatenate([p.rows() for p in source.read()]).tolist() == [[1], [3]]
     with pytest.raises(dpkde.SchemaError, match=r"not UTF-8 text: say its encoding, such as latin"):
@@ -593,6 +633,8 @@ def test_packed_files(kind: str, tmp_path: Path) -> None:
             list(open_points(path).read())
     with pytest.raises(dpkde.SchemaError, match="is not a table that can be read"):
         open_points(tmp_path / f"t{kind}")
+    with pytest.raises(dpkde.SchemaError, match="unpack it first"):
+        open_points(tmp_path / "t.csv.bz2")
 
 
 def test_zstandard_from_its_own_program(tmp_path: Path) -> None:

@@ -143,6 +143,43 @@ def test_exceptions_that_were_kept_elsewhere_are_emptied_too() -> None:
     assert kept[0].__traceback__ is None
 
 
+def test_what_the_caller_was_handling_is_left_alone() -> None:
+    """An exception of the caller's, in whose handler a publish fails, keeps its frames."""
+
+    def fails_again() -> None:
+        kept = "mine"
+        try:
+            raise ValueError(kept)
+        except ValueError:
+            dpkde.publish(3.0, **GIVEN)
+
+    with pytest.raises(dpkde.SchemaError) as caught:
+        fails_again()
+    mine = caught.value.__context__
+    assert isinstance(mine, ValueError)
+    assert mine.__traceback__ is not None
+    assert mine.__traceback__.tb_frame.f_locals["kept"] == "mine"
+
+
+def test_strange_exceptions_are_emptied() -> None:
+    class OddError(Exception):
+        exceptions = 5
+
+    def failing() -> Iterator[Any]:
+        yield POINTS[:9]
+        raise OddError("x")
+
+    def several() -> Iterator[Any]:
+        yield POINTS[:9]
+        raise ExceptionGroup("both", [ValueError("a"), ValueError("b")])
+
+    for source, kind in ((failing, OddError), (several, ExceptionGroup)):
+        with pytest.raises(kind) as caught:
+            dpkde.publish(source(), **GIVEN, expected_rows=9)
+        for frame in _frames(caught.value):
+            assert frame.f_code.co_name == "call" or not frame.f_locals
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_kernel_of_the_callers_is_not_seen_to_fail(threads: int) -> None:
     """Bernstein asks the kernel about records; so do answers to queries."""

@@ -413,6 +413,64 @@ def test_cells_of_every_kind() -> None:
     assert np.array_equal(huge, np.array([[1, np.nan], [2, 3]]), equal_nan=True)
 
 
+class Meta(type):
+    """Of a class that can neither be hashed nor compared."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(cls, other: object) -> bool:
+        raise RuntimeError("the secret")
+
+
+class Unhashable(metaclass=Meta):
+    __module__ = None  # type: ignore[assignment]
+
+
+class Shady(Fraction):
+    """A number whose conversion is warned of."""
+
+    def __float__(self) -> float:
+        return np.float64(1.5)
+
+
+def test_strange_rows_and_cells_are_bad_records_without_a_word() -> None:
+    """Warnings are errors here."""
+    rows: list[Any] = [[1.0, 2.0], Unhashable(), [Unhashable(), 2.0], {1.0, 2.0}, np.zeros(3)]
+    assert np.isnan(rows_in(rows, 2)[1:]).any(axis=1).all()
+    rows_in([[1.0, Shady(3)], [2.0, 3.0]], 2)
+    texts = np.array([b"1.5", b"x"])
+    assert np.array_equal(rows_in(texts, 1)[:, 0], [1.5, np.nan], equal_nan=True)
+    # Texts that end like files are cells, unless there are such files.
+    given: dict[str, Any] = {"kernel": dpkde.Gaussian(1.0), "bounds": [(0, 1)], "epsilon": 1}
+    for table in ([], ["x.csv"], ["x.csv", "0.5"]):
+        assert dpkde.publish(table, **given).dim == 1
+
+
+def test_rows_with_names() -> None:
+    frame = pd.DataFrame({"a": [1.0, 3.0], "b": [2.0, 4.0], "c": ["x", "y"]})
+    expected = frame[["b", "a"]].to_numpy()
+    tables: list[Any] = [frame.to_dict("records"), iter(frame.to_dict("records"))]
+    tables += [[row[["b", "a"]] for _, row in frame.iterrows()]]
+    for table in tables:
+        source = open_points(table, ["b", "a"])
+        assert np.array_equal(np.concatenate([p.rows() for p in source.read()]), expected)
+    found = np.concatenate([p.rows() for p in open_points([{"a": 1}], ["b", "a"]).read()])
+    assert np.isnan(found).all()
+    ways: list[Any] = [frame.columns[:2], np.array(["a", "b"]), ("a", "b")]
+    for columns in ways:
+        release = dpkde.publish(
+            frame, kernel=dpkde.Gaussian(1.0), bounds=[(0, 9)] * 2, epsilon=1, columns=columns
+        )
+        assert release.columns == ("a", "b")
+
+
+def test_a_header_that_is_missing_is_not_quoted() -> None:
+    frame = pd.read_csv(io.StringIO("5.1182,0.2498\n1,2\n"))
+    with pytest.raises(dpkde.SchemaError, match="numbers for names") as told:
+        open_points(frame, ["lon", "lat"])
+    assert "5.1182" not in str(told.value)
+
+
 def test_lists_are_read_in_pieces_and_in_order() -> None:
     rows = np.random.default_rng(1).normal(size=(150_000, 2))
     for table in (rows.tolist(), list(rows), iter(rows.tolist()), list(np.array_split(rows, 7))):
@@ -446,6 +504,11 @@ def test_what_was_read_before_is_refused_before_anything_is_spent() -> None:
             dpkde.publish(fresh, **given)
             with pytest.raises(dpkde.SchemaError, match="was read before"):
                 dpkde.publish(fresh, **given)
+    rows = POINTS[:9].tolist()
+    for fresh in (iter(rows), map(list, rows), zip(rows, rows, strict=True)):
+        dpkde.publish(fresh, **given)
+        with pytest.raises(dpkde.SchemaError, match="was read before"):
+            dpkde.publish(fresh, **given)
     spent = batches(1)
     list(spent)
     with pytest.raises(dpkde.SchemaError, match="was read before"):

@@ -138,9 +138,9 @@ class Box(Domain):
                 "bounds must be one (low, high) pair of finite numbers for each column, "
                 "such as [(0, 1), (-5, 5)]"
             )
-        named = columns is not None and len(columns) == len(array) and not isinstance(columns, str)
+        names = [] if columns is None or isinstance(columns, str) else [str(n) for n in columns]
         for axis, (low, high) in enumerate(array.tolist()):
-            what = f"bounds of column {columns[axis] if named and columns else axis}"
+            what = f"bounds of column {names[axis] if len(names) == len(array) else axis}"
             if not math.isfinite(low) or not math.isfinite(high):
                 raise ParameterError(f"{what} must be finite numbers, got ({low:g}, {high:g})")
             if low > high:

@@ -10,6 +10,7 @@ with all variables logs nothing of the data.
 
 from __future__ import annotations
 
+import sys
 import threading
 import traceback
 import warnings
@@ -21,7 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-_ONE_AT_A_TIME = threading.Lock()
+_ONE_AT_A_TIME = threading.RLock()
 
 
 def sealed(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -29,37 +30,39 @@ def sealed(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 
     Guarantee
     ---------
-    From an exception that leaves the function, its traceback, causes and contexts, no frame at or
-    below the function is reached that still has local variables, but for the one that raises here:
-    it holds the exception and the function.
+    In the traceback of an exception that leaves the function, and of its causes and contexts, no
+    frame at or below the function still has local variables, but for the one that raises here: it
+    holds the exception and the function.
     """
 
     @wraps(function)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        handled = sys.exception()  # of the caller's, if we are called in its handler
         try:
             return function(*args, **kwargs)
         except BaseException as error:
-            fault = _emptied(error)
-        del args, kwargs
+            fault = _emptied(error, handled)
+        del args, kwargs, handled
         raise fault
 
     return call
 
 
-def _emptied(error: BaseException) -> BaseException:
+def _emptied(error: BaseException, handled: BaseException | None) -> BaseException:
     """Return the exception alone; the frames it passed keep their lines and lose their variables.
 
     Frames are emptied in all exceptions that it came from, before those are let go: somebody may
-    still hold them.
+    still hold them. What the caller was handling when it called us is the caller's.
     """
-    waiting, seen = [error], set()
+    waiting, seen = [error], {id(handled)}
     while waiting:
         one = waiting.pop()
         if id(one) in seen:
             continue
         seen.add(id(one))
         waiting += [other for other in (one.__cause__, one.__context__) if other is not None]
-        waiting += getattr(one, "exceptions", ())
+        if isinstance(one, BaseExceptionGroup):
+            waiting += one.exceptions
         traceback.clear_frames(one.__traceback__)  # running ones, our caller's, are left alone
         if one is not error:
             one.__traceback__ = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import signal
 import subprocess
 import sys
 import time
@@ -85,6 +84,8 @@ def test_settings_may_hold_the_rules_of_text(
         (["t.csv", "--thousands", ".."], "thousands mark is one ASCII character"),
         (["latin.csv"], "not UTF-8 text: say its encoding, such as latin-1"),
         (["t.xlsx"], "use .csv, .tsv"),
+        (["t.csv", "--colums", "lon"], "see dpkde publish --help"),
+        (["t.csv", "--columns", "lon", "--delimiter", "tab"], "not between '\\t', name the delim"),
     ],
 )
 def test_rules_that_are_none(
@@ -98,6 +99,24 @@ def test_rules_that_are_none(
     assert (code, out) == (2, "")
     assert told in err
     assert len(err.splitlines()) == 1
+
+
+def test_points_that_cannot_be_read_are_told(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Queries are public."""
+    assert dpkde_("publish", table, "-o", "r.dpkde", *GOOD, *NAMES, capsys=capsys)[0] == 0
+    Path("q.csv").write_text('"speed, km/h";lon;lat\n1;0,5;0,5\n2;0.5;0.5\n')
+    ask = ["query", "r.dpkde", "--points", "q.csv", "--delimiter", ";"]
+    code, out, err = dpkde_(*ask, capsys=capsys)
+    assert code == 0
+    assert len(out.splitlines()) == 3
+    assert err == "dpkde: note: 1 of 2 points have a coordinate that is no number, and no answer\n"
+
+
+def test_a_list_of_files_is_told_how_to_go_on(table: str) -> None:
+    with pytest.raises(dpkde.SchemaError, match="sketch each file and add the sketches"):
+        dpkde.publish([table, table], kernel=dpkde.Gaussian(1.0), epsilon=1, bounds=[(0, 1)] * 2)
 
 
 def test_columns_are_named_in_messages_about_bounds(
@@ -138,28 +157,40 @@ def test_more_columns_than_memory_are_refused_at_once(capsys: pytest.CaptureFixt
         assert time.perf_counter() - start < 20
 
 
-@pytest.mark.parametrize("wait", [0.1, 0.25, 0.5, 0.8])
+DRIVER = """
+import os, signal, sys, threading
+from dpkde.cli import main
+
+def watch(self, usual=main._Interrupts.watch):
+    usual(self)
+    stop = lambda: os.kill(os.getpid(), signal.SIGINT)
+    threading.Timer(float(sys.argv.pop()), stop).start()
+
+main._Interrupts.watch = watch
+sys.exit(main.run())
+"""
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.05, 0.2, 0.5, 1.0])
 def test_ctrl_c_ends_in_one_line(wait: float, tmp_path: Path) -> None:
-    """At any moment from the first line of ours on; without end the command would read for ever."""
-    command = [
-        sys.executable,
-        "-m",
-        "dpkde",
-        "publish",
-        "-",
-        "-o",
-        str(tmp_path / "r.dpkde"),
-        *GOOD,
-    ]
+    """At any moment after the first line of ours; left alone the command would read for ever."""
+    command = ["publish", "-", "-o", str(tmp_path / "r.dpkde"), *GOOD]
     child = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", DRIVER, *command, str(wait)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert child.stdin is not None
     child.stdin.write(b"lon,lat\n")
     child.stdin.flush()
-    time.sleep(wait + 0.1)
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=60)
-    assert (child.returncode, out) == (130, b"")
+    assert child.stderr is not None
+    err = child.stderr.read()
+    assert child.wait(timeout=60) == 130
+    child.stdin.close()
+    assert child.stdout is not None
+    assert child.stdout.read() == b""
+    child.stdout.close()
+    child.stderr.close()
     assert err == b"dpkde: interrupted\n"
     assert not list(tmp_path.iterdir())

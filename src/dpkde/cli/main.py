@@ -67,9 +67,9 @@ class _Interrupts:
 def run(arguments: list[str] | None = None) -> Any:
     """Run the command; what the parser has to say comes as one line, too."""
     interrupts = _Interrupts()
-    if arguments is None:  # as a command of its own: nobody else minds what Ctrl-C does
-        interrupts.watch()
     try:
+        if arguments is None:  # as a command of its own: nobody else minds what Ctrl-C does
+            interrupts.watch()
         code = _run(sys.argv[1:] if arguments is None else arguments)
         if interrupts.happened or code == INTERRUPTED:  # the parser may have caught it
             raise KeyboardInterrupt
@@ -106,7 +106,8 @@ def _run(typed: list[str]) -> Any:
             raise KeyboardInterrupt from None
         if told is None:
             raise
-        fail(f"{told().rstrip('.')}; see dpkde --help")
+        verb = getattr(getattr(error, "ctx", None), "command_path", "dpkde")
+        fail(f"{told().rstrip('.')}; see {verb} --help")
     return code if isinstance(code, int) else DONE
 
 

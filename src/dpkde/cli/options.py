@@ -12,6 +12,7 @@ What is typed on the command line wins over the file.
 
 from __future__ import annotations
 
+import csv
 import os
 import sys
 import tomllib
@@ -136,7 +137,8 @@ Seed = Annotated[
     int | None, typer.Option(help="Seed of the family's public randomness; never of the noise.")
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Between CSV fields. Default: comma; tab in .tsv files.")
+    str | None,
+    typer.Option(help="Between CSV fields, such as ; or tab. Default: comma; tab in .tsv files."),
 ]
 Records = Annotated[
     str | None,
@@ -245,6 +247,8 @@ def table(name: str, options: Mapping[str, Any]) -> Any:
 
     kinds = ("delimiter", "records", "decimal", "thousands", "encoding")
     given = {key: options[key] for key in kinds if options[key] is not None}
+    if given.get("delimiter") in ("tab", "\\t"):
+        given["delimiter"] = "\t"
     if name == "-":
         return CSV(sys.stdin.buffer, **given)
     if not given:
@@ -290,10 +294,15 @@ def pairs(value: Any) -> list[tuple[float, float]]:
 
 
 def names(value: Any) -> list[str] | None:
-    """Return column names that were typed with commas, or stand in a list."""
+    """Return column names that were typed with commas, in quotes if need be, or stand in a list.
+
+    >>> names('lon,"speed, km/h"')
+    ['lon', 'speed, km/h']
+    """
     if value is None:
         return None
-    parts = value if isinstance(value, (list, tuple)) else str(value).split(",")
+    listed = isinstance(value, (list, tuple))
+    parts = value if listed else next(csv.reader([str(value)], skipinitialspace=True), [])
     return [str(part).strip() for part in parts]
 
 

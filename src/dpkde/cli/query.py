@@ -99,7 +99,9 @@ def query(
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if format is Format.CSV:
         writer.writerow([plain(name) for name in header])
+    asked = unreadable = 0
     for batch in batches:
+        asked, unreadable = asked + len(batch), unreadable + int(np.isnan(batch).any(axis=1).sum())
         answers = [
             published.kde(batch).tolist(),
             published.standard_error(batch).tolist(),
@@ -116,6 +118,12 @@ def query(
                     k: v if math.isfinite(v) else None for k, v in zip(header, cells, strict=True)
                 }
                 sys.stdout.write(json.dumps(named, allow_nan=False) + "\n")
+    if unreadable:
+        typer.echo(
+            f"dpkde: note: {unreadable} of {asked} points have a coordinate that is no number, and "
+            "no answer",
+            err=True,
+        )
 
 
 def _typed(points: list[str], dim: int) -> NDArray[Any]:

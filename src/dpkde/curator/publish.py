@@ -73,8 +73,9 @@ def publish(
     ----------
     points
         Array of shape (n_points, dim), dense or sparse, a data frame (pandas, polars, Arrow), the
-        path of a CSV, Parquet or ``.npy`` file, an iterable of arrays, or a `Sketch`; an iterable
-        of sets where bounds are `Sets`.
+        path of a CSV, Parquet or ``.npy`` file, a `CSV`, a list of rows, an iterable of arrays, or
+        a `Sketch`; an iterable of sets where bounds are `Sets`. A row of another length than the
+        others contributes nothing.
     kernel
         Such as ``dpkde.Gaussian(bandwidth=0.01)``.
     bounds

@@ -140,8 +140,9 @@ def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Ske
     Parameters
     ----------
     points
-        An array of shape (n_points, dim), a data frame, a path, or an iterable of arrays. From a
-        named table the plan's columns are taken, if it has any.
+        As for `dpkde.publish`: an array of shape (n_points, dim), a data frame, a path, a `CSV`, a
+        list of rows or an iterable of arrays. From a named table the plan's columns are taken, if
+        it has any.
     plan
         From `dpkde.plan`; fixed in public beforehand.
     threads

@@ -1,9 +1,10 @@
 """Lists and iterators: of rows, of arrays, of frames, read as they come.
 
 One rule for all of them, and for arrays of objects. An element that is an array of numbers with two
-dimensions, or a frame, is a batch; any other is one row, whose cells are read one by one (`cells`).
-What is no row is a record without a number: no element raises, so an empty list, a list of rows and
-one with something else among them end alike. The number of columns is not asked of the elements,
+dimensions, or a frame, is a batch, and has a schema that can be wrong; any other is one row, whose
+cells are read one by one (`cells`). What is no row, or one of another length, is a record without a
+number and never raises, so an empty list, a list of rows and one with something else among them end
+alike. The number of columns is not asked of the elements,
 since whether there is one is private: bounds, bandwidth, names or a plan tell it.
 """
 
@@ -12,7 +13,9 @@ from __future__ import annotations
 import inspect
 import os
 import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -30,7 +33,10 @@ from dpkde.tables.streams import suffix
 
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".npy")
 _used: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-"""Iterators that were read here: a second reading would find nothing, and publish it."""
+_used_up: deque[Any] = deque(maxlen=64)
+"""Iterators that were read here: a second reading would find nothing, and publish it. Python's own,
+of which there are no weak references, are kept once they are used up and hold nothing themselves:
+the last few."""
 
 
 def open_batches(points: Any, names: tuple[str, ...] | None) -> Source:
@@ -54,7 +60,8 @@ def open_batches(points: Any, names: tuple[str, ...] | None) -> Source:
     if isinstance(points, (list, tuple)):
         _check_files(points)
     used = inspect.isgenerator(points) and inspect.getgeneratorstate(points) == inspect.GEN_CLOSED
-    if once and (used or _used.get(id(points)) is points):
+    used = used or _used.get(id(points)) is points or any(points is one for one in _used_up)
+    if once and used:
         raise SchemaError(
             f"this {type(points).__name__} was read before, and nothing is left of it: make it anew"
         )
@@ -62,9 +69,12 @@ def open_batches(points: Any, names: tuple[str, ...] | None) -> Source:
     dim = None if names is None else len(names)
 
     def read(wide: int | None) -> Iterator[Piece]:
-        if once:
-            _remember(points)
-        return _batches(points, names, wide)
+        with suppress(TypeError):
+            if once:
+                _used[id(points)] = points
+        yield from _batches(points, names, wide)
+        if once and id(points) not in _used:
+            _used_up.append(points)
 
     return Source(partial(read, dim), dim, names, once=once, wide=read)
 
@@ -73,6 +83,7 @@ def open_cells(rows: NDArray[Any], names: tuple[str, ...] | None) -> Source:
     """Return an array of objects or text as a source: a list of its rows, or of its cells."""
     if isinstance(rows, np.ma.MaskedArray):
         rows = np.ma.filled(rows.astype(object), None)
+    rows = np.asarray(rows)
 
     def read(dim: int) -> Iterator[Piece]:
         return _rows(iter(rows), dim)
@@ -83,17 +94,15 @@ def open_cells(rows: NDArray[Any], names: tuple[str, ...] | None) -> Source:
     return Source(partial(read, dim), dim, names, size=len(rows))
 
 
-def _remember(points: Any) -> None:
-    try:
-        _used[id(points)] = points
-    except TypeError:  # of a type that cannot be remembered without being kept
-        return
-
-
 def _check_files(points: Sequence[Any]) -> None:
-    """Refuse a list of files: each is a table, none a record."""
+    """Refuse a list of nothing but paths: each is a table, none a record.
+
+    Texts are taken for paths only where there are such files: a fact of the caller's disk, and
+    nothing that a record of numbers could be.
+    """
     if points and all(
-        isinstance(one, os.PathLike) or (isinstance(one, str) and suffix(Path(one))[0] in _FILES)
+        issubclass(type(one), os.PathLike)
+        or (type(one) is str and suffix(Path(one))[0] in _FILES and Path(one).is_file())
         for one in points
     ):
         raise SchemaError(
@@ -120,16 +129,18 @@ def _batches(
         if batch is None:
             held += _listed(element, dim)
             if len(held) >= chunk_rows(dim or 1):
-                yield from _rows(iter(held), dim)
+                yield from _rows(iter(held), dim, columns)
                 held = []
         else:
             yield from batch
-    yield from _rows(iter(held), dim)
+    yield from _rows(iter(held), dim, columns)
 
 
 def _batch(element: Any, columns: Sequence[str] | None, dim: int | None) -> Iterator[Piece] | None:
     """Return the pieces of a batch; None where the element is a row, or rows of cells."""
     if is_frame(element):
+        if not hasattr(type(element), "columns") and dim not in (1, None):
+            return None  # a column of a frame, where rows are wider: one of its rows
         frame = open_frame(element, columns)
         return None if frame is None else frame.read()
     if not _is_array(element) and callable(getattr(type(element), "__array__", None)):
@@ -152,11 +163,13 @@ def _listed(element: Any, dim: int | None) -> list[Any]:
     return [element]
 
 
-def _rows(rows: Iterator[Any], dim: int | None) -> Iterator[Piece]:
+def _rows(
+    rows: Iterator[Any], dim: int | None, names: Sequence[str] | None = None
+) -> Iterator[Piece]:
     """Yield rows of cells in pieces."""
     while part := list(islice(rows, chunk_rows(dim or 1))):
         if dim is None:
             raise SchemaError(
                 "the number of columns of a list of rows is open: give bounds, or names of columns"
             )
-        yield Piece(partial(records_in, part, dim), len(part))
+        yield Piece(partial(records_in, part, dim, names), len(part))

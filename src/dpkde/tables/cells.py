@@ -8,7 +8,7 @@ else is NaN. A cell whose own methods raise is NaN too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.secrecy import unseen
+from dpkde.secrecy import no_warnings, unseen
 
 NUMBERS = "fiub"
 CELLS = NUMBERS + "OUST"
@@ -29,18 +29,24 @@ def numbers_in(cells: Iterable[Any]) -> NDArray[np.float64]:
     values: list[float] = []
     texts: list[bytes] = []
     places: list[int] = []
+    others: list[tuple[int, Any]] = []
     for place, cell in enumerate(cells):
         kind = type(cell)
+        if kind is float:
+            values.append(cell)
+            continue
+        values.append(np.nan)
         if kind is str or kind is bytes:
             places.append(place)
             texts.append(cell if kind is bytes else cell.encode("utf-8", "replace"))
-            values.append(np.nan)
-        elif kind is float:
-            values.append(cell)
-        else:
-            number = unseen(_number, cell)
-            values.append(np.nan if number is None else number)
+        elif cell is not None:
+            others.append((place, cell))
     found = np.array(values, dtype=np.float64)
+    if others:
+        with no_warnings():
+            for place, cell in others:
+                number = unseen(_number, cell)
+                found[place] = np.nan if number is None else number
     if texts:
         from dpkde.tables.numbers import parse_texts
 
@@ -51,36 +57,45 @@ def numbers_in(cells: Iterable[Any]) -> NDArray[np.float64]:
 def _number(cell: Any) -> float:
     """Return a cell that is none of the usual ones; raise whatever its methods do."""
     kind = type(cell)
-    if issubclass(kind, str):
-        return float(numbers_in([str.__str__(cell)])[0])
+    if issubclass(kind, (str, bytes)):
+        plain = str.__str__(cell) if issubclass(kind, str) else bytes.__getitem__(cell, slice(None))
+        return float(numbers_in([plain])[0])
     if issubclass(kind, (Real, Decimal, np.bool_)):
         number = float(cell)
         return number if type(number) is float else float.__float__(number)
     return np.nan
 
 
-def records_in(rows: Sequence[Any], dim: int) -> NDArray[np.float64]:
+def records_in(
+    rows: Sequence[Any], dim: int, names: Sequence[str] | None = None
+) -> NDArray[np.float64]:
     """Return rows of cells as shape (n, dim): lists, tuples, arrays; a single cell where dim is 1.
 
-    What is no row, or one of another length, is a record without a number.
+    Rows that are mappings are asked for `names`. What is no row, or one of another length, is a
+    record without a number.
     """
-    if all(type(row) in (list, tuple) and len(row) == dim for row in rows):
-        kinds = {type(cell) for row in rows for cell in row}
-        if rows and kinds <= {float, int, bool}:  # no text, and no methods but Python's own
-            with suppress(OverflowError):
-                return np.array(rows, dtype=np.float64)
+    plain = bool(rows) and all(
+        (type(row) is list or type(row) is tuple)
+        and len(row) == dim
+        and all(type(cell) is float or type(cell) is int for cell in row)
+        for row in rows
+    )
+    if plain:  # no text, and no methods but Python's own
+        with suppress(OverflowError):
+            return np.array(rows, dtype=np.float64)
     found = np.full((len(rows), dim), np.nan)
     for place, row in enumerate(rows):
-        cells = unseen(_cells, row)
+        cells = unseen(_cells, row, names)
         if cells is not None and len(cells) == dim:
             found[place] = numbers_in(cells)
     return found
 
 
-def _cells(row: Any) -> list[Any]:
+def _cells(row: Any, names: Sequence[str] | None) -> list[Any]:
     if isinstance(row, np.ndarray):
         fits = row.ndim < 2 and row.dtype.kind in CELLS
         return np.atleast_1d(row).tolist() if fits else []
-    if isinstance(row, (list, tuple)):
-        return list(row)
-    return [row]
+    if isinstance(row, Mapping):
+        return [row[name] for name in names or ()]
+    column = hasattr(type(row), "__array__") and not isinstance(row, np.generic)  # of a frame
+    return list(row) if column or isinstance(row, (list, tuple)) else [row]

@@ -28,8 +28,8 @@ def open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
         if not any(test(kind) for test in tests):
             raise SchemaError(
                 f"column {name!r} of {path.name} is of type {kind}, not a number; if it holds "
-                "numbers, write the file with a cast: "
-                f"pyarrow.compute.cast(table[{name!r}], 'double')"
+                "numbers, read it with pandas and cast it: "
+                f"pandas.to_numeric(frame[{name!r}], errors='coerce')"
             )
 
     def read() -> Iterator[Piece]:

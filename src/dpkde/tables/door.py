@@ -106,6 +106,8 @@ def _open_file(path: Path, columns: Sequence[str] | None) -> Source:
         return open_parquet(path, columns)
     if not packing and kind == ".npy":
         return open_npy(path, columns)
+    if kind in (".bz2", ".xz", ".zip", ".7z", ".lz4", ".tar"):
+        raise SchemaError(f"{path.name} is packed in a way that is not read here: unpack it first")
     raise SchemaError(
         f"{path.name or path} is not a table that can be read: use .csv, .tsv (also as .gz or "
         ".zst), .parquet or .npy; in Python, dpkde.CSV(path) reads text in a file of any name"

@@ -22,13 +22,13 @@ _GUESSED = ("String", "Object")
 _CASTS = {
     "pandas": "pandas.to_numeric(frame[{0!r}], errors='coerce')",
     "polars": "frame.with_columns(polars.col({0!r}).cast(polars.Float64, strict=False))",
-    "pyarrow": "pyarrow.compute.cast(table[{0!r}], 'double')",
+    "pyarrow": "pandas.to_numeric(table[{0!r}].to_pandas(), errors='coerce')",
 }
 
 
 def is_frame(points: Any) -> bool:
     """Tell a data frame, or a column of one, from arrays and the rest."""
-    bases = {base.__module__.partition(".")[0] for base in type(points).__mro__}
+    bases = {str(base.__module__).partition(".")[0] for base in type(points).__mro__}
     return not bases.isdisjoint(_LIBRARIES) and (
         hasattr(type(points), "columns") or hasattr(points, "__array__")
     )

@@ -62,25 +62,33 @@ def count_lines(text: NDArray[np.uint8]) -> int:
 
 @exactly
 def whole_records(
-    text: NDArray[np.uint8], delimiter: int, wanted: NDArray[np.int64], unnamed: bool
-) -> int:
-    """Return where the first record begins that needs more text to be read.
+    text: NDArray[np.uint8],
+    start: int,
+    most: int,
+    final: bool,
+    delimiter: int,
+    wanted: NDArray[np.int64],
+    unnamed: bool,
+) -> tuple[int, int]:
+    """Return where records that begin at `start` end, in some `most` bytes, and how many they are.
 
-    What is before it can be read apart: `parse_records` makes the same of it as of the whole.
-    For that, a reading that fails beyond the cut must fail at the cut too. It does: the cut is
-    behind a line break, where a record is either over or in the middle of a quoted field, and at
-    the end of the text an open quote is a broken rule.
+    It stops before the first record that needs more text to be read, where `final` tells that
+    more is to come. What is before it can be read apart: `parse_records` makes the same of it as of
+    the whole. For that, a reading that fails beyond the cut must fail at the cut too. It does: the
+    cut is behind a line break, where a record is either over or in the middle of a quoted field,
+    and at the end of the text an open quote is a broken rule.
     """
     nowhere = np.empty(0)
-    position = 0
-    while position < text.size:
+    position, records = start, 0
+    while position < min(text.size, start + most):
         outcome, after = _read(
-            text, position, False, delimiter, wanted, unnamed, True, 0, 0, nowhere
+            text, position, final, delimiter, wanted, unnamed, True, 0, 0, nowhere
         )
         if outcome == _UNDECIDED:
             break
+        records += outcome != _BLANK
         position = after
-    return position
+    return min(position, text.size), records
 
 
 @exactly
@@ -111,12 +119,14 @@ def parse_records(
     decimal, thousands
         As in `parse_number`.
     rows
-        Written to, shape (at least the number of lines, columns).
+        Written to, shape (at least the number of records and at least 1, columns).
     """
     n, position = 0, 0
     while position < text.size:
+        # Behind the last record there may be blank lines, for which no row was made.
+        row = rows[n] if n < len(rows) else rows[0, :0]
         outcome, position = _read(
-            text, position, True, delimiter, wanted, unnamed, multiline, decimal, thousands, rows[n]
+            text, position, True, delimiter, wanted, unnamed, multiline, decimal, thousands, row
         )
         if outcome == _BAD:
             rows[n, :] = np.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -84,8 +85,22 @@ def no_rows(columns: tuple[str, ...] | None) -> Source:
     return Source(lambda: iter(()), None, columns, size=0, fallback_dim=1)
 
 
+def is_number(text: str) -> bool:
+    """Tell a text that Python reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def choose_columns(
-    available: Sequence[str], columns: Sequence[str] | None, what: str, *, listed: bool = True
+    available: Sequence[str],
+    columns: Sequence[str] | None,
+    what: str,
+    *,
+    listed: bool = True,
+    hint: str = "",
 ) -> tuple[tuple[str, ...], list[int]]:
     """Return the wanted names and where they stand.
 
@@ -96,18 +111,18 @@ def choose_columns(
     if not wanted:
         raise SchemaError(f"{what} has no columns")
     places = []
+    standing = {name: place for place, name in enumerate(available)}
+    times = Counter(available)
     for name in wanted:
-        found = [i for i, other in enumerate(available) if other == name]
-        if len(found) != 1:
-            fault = f"{what} has {'no column' if not found else 'more than one column'} {name!r}"
+        if times[name] != 1:
+            fault = f"{what} has {'more than one' if times[name] else 'no'} column {name!r}"
             if not listed:
-                raise SchemaError(
-                    f"{fault} in its first line, the header; if its fields are not between "
-                    "commas, name the delimiter (--delimiter, or dpkde.CSV in Python)"
-                )
+                raise SchemaError(f"{fault} in its first line, the header{hint}")
+            if any(map(is_number, available)):  # a record that was taken for a header
+                raise SchemaError(f"{fault}; some of its columns have numbers for names")
             shown = ", ".join(available[:20]) + (", …" if len(available) > 20 else "")
             raise SchemaError(f"{fault}; its columns are: {shown}")
-        places.append(found[0])
+        places.append(standing[name])
     if len(set(wanted)) != len(wanted):
         raise SchemaError("a column is named twice")
     return wanted, places

@@ -12,8 +12,13 @@ from typing import Any, BinaryIO, Protocol
 
 from dpkde.errors import ParameterError, SchemaError
 
-_STATEFUL = ("utf-7", "hz", "iso2022")
-"""Encodings in which what one record leaves open changes how the next is read."""
+_ENCODINGS = (
+    *("ascii", "utf-8", "utf-16", "utf-32", "iso8859-", "latin", "cp", "mac-", "koi8-", "kz1048"),
+    *("gb2312", "gbk", "gb18030", "big5", "shift_jis", "shift-jis", "euc_", "euc-", "johab"),
+    *("ptcp154", "tis-620", "hp-roman8"),
+)
+"""How the names of encodings begin that read every character by itself. In others, such as utf-7,
+iso2022 or punycode, what one record leaves open changes how the next is read, or is warned of."""
 
 
 class Readable(Protocol):
@@ -99,7 +104,7 @@ def check_encoding(name: str) -> None:
         text = False
     if not text:
         raise ParameterError(f"there is no text encoding {name!r}; such as: utf-8, latin-1, cp1252")
-    if known.name.replace("_", "-").startswith(_STATEFUL):
+    if not known.name.startswith(_ENCODINGS):
         raise ParameterError(
             f"in {name} one record can change how the next is read: rewrite the table as UTF-8"
         )

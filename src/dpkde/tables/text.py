@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError, SchemaError
-from dpkde.tables.source import Piece, Source, choose_columns
+from dpkde.tables.source import Piece, Source, choose_columns, is_number
 from dpkde.tables.streams import Readable, as_utf8, check_encoding, open_binary, suffix
 
 TEXT_BLOCK = 1 << 20
 KINDS = (".csv", ".tsv", ".txt")
+STREAM = "the stream"
 _HEADER_LIMIT = 1 << 20
 _LINE_END = re.compile(rb"\r{0,2}\n|\r(?=[^\r\n]|\r[^\n])")
 _LAST_END = re.compile(rb"\r")
@@ -65,7 +66,13 @@ class CSV:
         for name, taken in (("delimiter", '"\r\n'), ("decimal", _NUMERIC), ("thousands", _NUMERIC)):
             mark = getattr(self, name)
             if mark is not None and not _is_mark(mark, taken):
-                raise SchemaError(f"a {name} mark is one ASCII character, got {mark!r}")
+                raise SchemaError(
+                    f"a {name} mark is one ASCII character, and none of {taken!r}, got {mark!r}"
+                )
+        if not isinstance(self.source, (str, os.PathLike)) and not hasattr(self.source, "read"):
+            raise SchemaError(
+                f"CSV reads a path or a binary stream, not {type(self.source).__name__}"
+            )
         if self.thousands == self.decimal:
             raise SchemaError("the same mark cannot stand before decimals and between thousands")
         if self.records not in ("quoted", "lines"):
@@ -100,21 +107,35 @@ class _Layout:
     def columns(self) -> int:
         return int(self.targets.max()) + 1
 
-    def cut(self, text: bytes) -> int:
-        """Return where the last record begins that may need more text."""
+    def cut(self, text: bytes, most: int, final: bool) -> Iterator[tuple[int, int | None]]:
+        """Yield where whole records end, some `most` bytes apart, and how many are in between.
+
+        Where no field can hold a line break, lines will tell how many at most.
+        """
         if not self.multiline or b'"' not in text:
-            return text.rfind(b"\n") + 1
+            end = len(text) if final else text.rfind(b"\n") + 1
+            if end:
+                yield end, None
+            return
         from dpkde.tables.records import whole_records
 
         held = np.frombuffer(text, dtype=np.uint8)
-        return int(whole_records(held, self.delimiter, self.targets, self.unnamed))
+        place = (self.delimiter, self.targets, self.unnamed)
+        start = 0
+        while True:
+            end, count = whole_records(held, start, most, final, *place)
+            if end == start:
+                return
+            yield end, count
+            start = end
 
-    def parse(self, text: bytes) -> NDArray[np.float64]:
-        """Return the rows of whole records."""
+    def parse(self, text: bytes, count: int | None) -> NDArray[np.float64]:
+        """Return the rows of whole records, of which there are `count` if that is known."""
         from dpkde.tables.records import count_lines, parse_records
 
         held = np.frombuffer(text, dtype=np.uint8)
-        rows = np.empty((count_lines(held), self.columns))
+        most = count_lines(held) if count is None else max(count, 1)
+        rows = np.empty((most, self.columns))
         n = parse_records(
             held,
             self.delimiter,
@@ -131,7 +152,7 @@ class _Layout:
 def open_text(table: CSV, columns: Sequence[str] | None) -> Source:
     """Return delimited text as a source; from a stream it can be read only once."""
     path = Path(table.source) if isinstance(table.source, (str, os.PathLike)) else None
-    what = "the stream" if path is None else path.name
+    what = STREAM if path is None else path.name
     kind = "" if path is None else suffix(path)[0]
     delimiter = table.delimiter or ("\t" if kind == ".tsv" else ",")
     multiline = table.records == "quoted"
@@ -154,7 +175,9 @@ def open_text(table: CSV, columns: Sequence[str] | None) -> Source:
     unnamed = len(names) > 1 and not names[-1]
     if unnamed:
         names = names[:-1]
-    wanted, places = choose_columns(names, columns, what, listed=False)
+    hint = f"; if its fields are not between {delimiter!r}, name the delimiter"
+    hint = hint if len(names) == 1 else ""
+    wanted, places = choose_columns(names, columns, what, listed=False, hint=hint)
     targets = np.full(len(names), -1, dtype=np.int64)
     targets[places] = np.arange(len(places))
     from dpkde.tables.numbers import NO_MARK
@@ -260,26 +283,17 @@ def _header(
         raise head.wrong from None
     names = [name.strip() for name in names]
     if not names:
-        raise SchemaError(
-            f"{what} has no header line with column names; if it was read before, open it anew"
-        )
+        again = "; if it was read before, open it anew" if what == STREAM else ""
+        raise SchemaError(f"{what} has no header line with column names{again}")
     size = len(head.data) if head.end is None else head.end.start()
     if head.beyond or size > _HEADER_LIMIT or any("\0" in name for name in names):
         raise head.wrong
-    if any(_is_number(name) for name in names):
+    if any(is_number(name) for name in names):
         raise SchemaError(f"the first line of {what} holds numbers; a header with names is needed")
     rest = b"" if head.end is None else head.data[head.end.end() :]
     if head.end is not None and head.end.group() == b"\r":
         return names, rest.replace(b"\r", b"\n"), _Returns(stream)
     return names, rest, stream
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _blocks(stream: Readable, start: bytes, layout: _Layout) -> Iterator[Piece]:
@@ -297,12 +311,13 @@ def _blocks(stream: Readable, start: bytes, layout: _Layout) -> Iterator[Piece]:
             too_long = bool(more) and not newline
             if not too_long:
                 yield Piece(partial(np.full, (1, layout.columns), np.nan), 0)
-        end = layout.cut(text) if more else len(text)
-        if end:
-            yield Piece(partial(layout.parse, text[:end]), end)
+        done = 0
+        for end, count in layout.cut(text, size, not more):
+            yield Piece(partial(layout.parse, text[done:end], count), end - done)
+            done = end
         if not more:
             return
-        tail = text[end:]
+        tail = text[done:]
         # Two bytes more than the limit may still be returns before a line break to come; what is
         # given up here has to be what `parse_records` would refuse, wherever the block ends.
         if len(tail) > MAX_RECORD + 2 and b"\n" not in tail:
