@@ -28,14 +28,13 @@ from numpy.typing import NDArray
 
 import dpkde
 from dpkde.curator.sketch import sketch
-from dpkde.domain import as_domain
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family
-from dpkde.families.fastgauss import FastGauss
-from dpkde.families.fourier import Fourier
-from dpkde.planner import Plan, make_frame
-from dpkde.privacy.budget import Amount, price
-from dpkde.privacy.laws import DiscreteLaplace
-from dpkde.privacy.noise import draw
+from dpkde.families.fastgauss.family import FastGauss
+from dpkde.families.fourier.family import Fourier
+from dpkde.planning.plan import Plan, make_frame
+from dpkde.privacy.amounts import Amount
+from dpkde.privacy.laws import DiscreteLaplace, draw
+from dpkde.space.domain import as_domain
 
 Array = NDArray[np.float64]
 
@@ -207,7 +206,7 @@ def best_peer(
             pair = family.draw(frame, 22, seed)
             plan = Plan(frame, family, pair, DEFAULT_CAPACITY_BITS, seed)
             table = sketch(points, plan)._table
-            law = price(amount, DiscreteLaplace, pair.bounds)
+            law = DiscreteLaplace.bought(amount, pair.bounds)
             for _ in range(PEER_DRAWS):
                 noisy = (table + draw(law, pair.bounds.cells)).astype(np.float64)
                 errors.append(np.abs(pair.respond(queries, noisy) / len(points) - truth).mean())

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 import dpkde
 from dpkde.curator.sketch import sketch
-from dpkde.domain import as_domain
-from dpkde.families.cuts import Bins, Planes
-from dpkde.families.hashing import Hashing, HashingPair
-from dpkde.frame import Frame
+from dpkde.families.hashing.cuts import Bins, Planes
+from dpkde.families.hashing.family import Hashing, HashingPair
 from dpkde.kernels import Kernel
-from dpkde.planner import Plan
+from dpkde.planning.plan import Plan
+from dpkde.space.domain import as_domain
+from dpkde.space.frame import Frame
 
 REPETITIONS, BUCKETS, SAMPLED = 1000, 1024, 20
 Tally = NDArray[np.int64]

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, MaxNorm
-from dpkde.privacy.noise import draw
+from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, MaxNorm, draw
 from peers import race, report
 
 DRAWS = 1_000_000

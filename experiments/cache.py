@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpkde.compiled import FINGERPRINT
+from dpkde.numerics.compiled import FINGERPRINT
 
 Row = dict[str, Any]
 VERSION = 1

@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 import dpkde
 from dpkde import prior
 from dpkde.curator.sketch import sketch
-from dpkde.domain import as_domain
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family, Pair
-from dpkde.planner import Plan, make_frame
-from dpkde.privacy.budget import Amount, Bounds, price
-from dpkde.privacy.laws import DiscreteLaplace
-from dpkde.privacy.noise import draw
+from dpkde.planning.plan import Plan, make_frame
+from dpkde.privacy.amounts import Amount, Bounds
+from dpkde.privacy.laws import DiscreteLaplace, draw
+from dpkde.space.domain import as_domain
 from experiments.cache import Cache, Row
 from experiments.data import Array, Task, exact_kde
 from experiments.progress import tracked
@@ -85,7 +84,7 @@ class Table:
         start = time.perf_counter()
         noisy = self.sums.astype(np.float64)
         if epsilon != NO_NOISE:
-            law = price(Amount(epsilon=exactly(epsilon)), DiscreteLaplace, self.bounds)
+            law = DiscreteLaplace.bought(Amount(epsilon=exactly(epsilon)), self.bounds)
             noisy += draw(law, self.cells)
         spent = time.perf_counter() - start
         return self.pair.respond(queries, noisy) / self.rows + self.pair.constant, spent

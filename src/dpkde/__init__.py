@@ -25,10 +25,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from dpkde import nonprivate, prior
-    from dpkde.accuracy import Promise
     from dpkde.curator.publish import publish
     from dpkde.curator.sketch import Sketch, sketch
-    from dpkde.domain import Ball, Box, Sets, Sphere
     from dpkde.errors import (
         AccuracyError,
         BudgetError,
@@ -58,19 +56,21 @@ if TYPE_CHECKING:
         Product,
         RationalQuadratic,
     )
-    from dpkde.planner import Plan, plan
+    from dpkde.planning.plan import Plan, plan
+    from dpkde.planning.promise import Promise
     from dpkde.privacy.audit import audit
     from dpkde.privacy.statement import PrivacyStatement
-    from dpkde.release.artifact import Release
     from dpkde.release.format import load
+    from dpkde.release.release import Release
+    from dpkde.space.domain import Ball, Box, Sets, Sphere
     from dpkde.tables import CSV
 
 # Names resolve on first use: importing dpkde loads little, and client code never loads the curator.
 _HOMES = {
     "CSV": "tables",
     "AccuracyError": "errors",
-    "Ball": "domain",
-    "Box": "domain",
+    "Ball": "space.domain",
+    "Box": "space.domain",
     "BudgetError": "errors",
     "Cauchy": "kernels",
     "CustomFamily": "families.custom",
@@ -91,22 +91,22 @@ _HOMES = {
     "MergeError": "errors",
     "Mixture": "kernels",
     "ParameterError": "errors",
-    "Plan": "planner",
+    "Plan": "planning.plan",
     "PrivacyStatement": "privacy.statement",
     "Product": "kernels",
-    "Promise": "accuracy",
+    "Promise": "planning.promise",
     "RationalQuadratic": "kernels",
-    "Release": "release.artifact",
+    "Release": "release.release",
     "SchemaError": "errors",
-    "Sets": "domain",
+    "Sets": "space.domain",
     "Sketch": "curator.sketch",
-    "Sphere": "domain",
+    "Sphere": "space.domain",
     "Spline": "families.spline",
     "VersionError": "errors",
     "audit": "privacy.audit",
     "load": "release.format",
     "nonprivate": "nonprivate",
-    "plan": "planner",
+    "plan": "planning.plan",
     "prior": "prior",
     "publish": "curator.publish",
     "sketch": "curator.sketch",

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dpkde
-from dpkde.choice import Candidate
-from dpkde.domain import Domain, Sets, Sphere, as_domain
-from dpkde.families.base import Family, registry
-from dpkde.frame import Frame
+from dpkde.families.base import Family
+from dpkde.families.registry import registry
 from dpkde.kernels import Kernel, home
+from dpkde.planning.choice import Candidate
+from dpkde.space.domain import Domain, Sets, Sphere, as_domain
+from dpkde.space.frame import Frame
 
 EXAMPLES: dict[str, Kernel] = {
     "`Gaussian`": dpkde.Gaussian(1.0),

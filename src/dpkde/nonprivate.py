@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpkde.arrays import as_queries, as_rows
 from dpkde.curator.sketch import sketch
-from dpkde.domain import BoundsLike, as_domain
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family
 from dpkde.kernels import Kernel
-from dpkde.planner import Plan, as_family, make_frame
-from dpkde.pool import mapped
+from dpkde.numerics.pool import mapped
+from dpkde.planning.plan import Plan, as_family, make_frame
+from dpkde.space.domain import BoundsLike, as_domain
+from dpkde.tables.arrays import as_queries, as_rows
 
 _BLOCK = 1 << 22
 

@@ -27,12 +27,12 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.domain import Domain, as_domain
 from dpkde.families.base import Family, Outlook, Pair
-from dpkde.frame import Frame
 from dpkde.kernels import Kernel
-from dpkde.privacy.budget import Adjacency, Amount
+from dpkde.privacy.amounts import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteLaplace
+from dpkde.space.domain import Domain, as_domain
+from dpkde.space.frame import Frame
 
 OUTLOOK = Outlook(
     1000, 0.05, Adjacency.ADD_REMOVE, ((Amount(epsilon=Fraction(1)), DiscreteLaplace),)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 import dpkde
 from dpkde.curator import publish as road
 from dpkde.privacy.budget import Budget
-from dpkde.privacy.laws import Law, MaxNorm
-from dpkde.privacy.noise import draw
+from dpkde.privacy.laws import Law, MaxNorm, draw
 
 KERNEL = dpkde.Gaussian(1.0)
 BOUNDS = [(-3.0, 3.0)] * 2

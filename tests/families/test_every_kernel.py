@@ -9,14 +9,15 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.domain import Domain, Sets, Sphere, as_domain
-from dpkde.families.base import Family, registry
-from dpkde.families.fastgauss import FastGauss
-from dpkde.families.fourier import Fourier
-from dpkde.families.hashing import Hashing
-from dpkde.families.spline import Spline
-from dpkde.frame import Frame
+from dpkde.families.base import Family
+from dpkde.families.fastgauss.family import FastGauss
+from dpkde.families.fourier.family import Fourier
+from dpkde.families.hashing.family import Hashing
+from dpkde.families.registry import registry
+from dpkde.families.spline.family import Spline
 from dpkde.kernels import Kernel, home
+from dpkde.space.domain import Domain, Sets, Sphere, as_domain
+from dpkde.space.frame import Frame
 
 Floats = NDArray[np.float64]
 

@@ -11,13 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.domain import as_domain
 from dpkde.families.base import Family, Outlook
-from dpkde.families.expansion import hermite_functions, quality, terms
-from dpkde.families.fastgauss import FastGauss, FastGaussPair
-from dpkde.frame import Frame
-from dpkde.privacy.budget import Adjacency, Amount
+from dpkde.families.fastgauss.expansion import hermite_functions, quality, terms
+from dpkde.families.fastgauss.family import FastGauss, FastGaussPair
+from dpkde.privacy.amounts import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteLaplace
+from dpkde.space.domain import as_domain
+from dpkde.space.frame import Frame
 from dpkde.testing import FamilyContract
 
 GAUSSIAN = dpkde.Gaussian(1.0)

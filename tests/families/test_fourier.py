@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import dpkde
-from dpkde.compiled import exactly
-from dpkde.domain import as_domain
 from dpkde.families.base import Family, Outlook
-from dpkde.families.fourier import Fourier, step_bits_for, turn_twin
-from dpkde.families.phases import turns
-from dpkde.frame import Frame
-from dpkde.privacy.budget import Adjacency, Amount
+from dpkde.families.fourier.family import Fourier, step_bits_for, turn_twin
+from dpkde.families.fourier.phases import turns
+from dpkde.numerics.compiled import exactly
+from dpkde.privacy.amounts import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
+from dpkde.space.domain import as_domain
+from dpkde.space.frame import Frame
 from dpkde.testing import FamilyContract
 
 
@@ -122,8 +122,8 @@ def test_contributions_do_not_depend_on_what_was_compiled_first(
     program = f"""
 import numpy as np
 import dpkde
-from dpkde.domain import as_domain
-from dpkde.frame import Frame
+from dpkde.space.domain import as_domain
+from dpkde.space.frame import Frame
 
 frame = Frame.of(dpkde.Gaussian(1.0), as_domain([(-3.0, 3.0)] * 2))
 pair = dpkde.{family}.draw(frame, 22, seed=5)

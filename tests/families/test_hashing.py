@@ -11,15 +11,15 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.domain import Domain, Sets, Sphere, as_domain
-from dpkde.families import cells, partitions
 from dpkde.families.base import Family, Outlook
-from dpkde.families.cuts import Balls, Bins, Grid, Least, Planes
-from dpkde.families.hashing import Hashing, HashingPair
-from dpkde.frame import Frame
+from dpkde.families.hashing import cells, partitions
+from dpkde.families.hashing.cuts import Balls, Bins, Grid, Least, Planes
+from dpkde.families.hashing.family import Hashing, HashingPair
 from dpkde.kernels import Kernel
-from dpkde.privacy.budget import Adjacency, Amount
+from dpkde.privacy.amounts import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, MaxNorm
+from dpkde.space.domain import Domain, Sets, Sphere, as_domain
+from dpkde.space.frame import Frame
 from dpkde.testing import FamilyContract
 
 Floats = NDArray[np.float64]

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.domain import Ball, as_domain
-from dpkde.families import narrow
 from dpkde.families.base import Family, Outlook
-from dpkde.families.bsplines import LARGEST_SQUARES, axis_fit, bspline
-from dpkde.families.grid import Grid
-from dpkde.families.spline import Spline, SplinePair
-from dpkde.frame import Frame
-from dpkde.privacy.budget import Adjacency, Amount
+from dpkde.families.spline import narrow
+from dpkde.families.spline.bsplines import LARGEST_SQUARES, axis_fit, bspline
+from dpkde.families.spline.family import Spline, SplinePair
+from dpkde.families.spline.grid import Grid
+from dpkde.privacy.amounts import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace
+from dpkde.space.domain import Ball, as_domain
+from dpkde.space.frame import Frame
 from dpkde.testing import FamilyContract
 
 GAUSSIAN = dpkde.Gaussian(1.0)
@@ -173,7 +173,7 @@ def test_known_gains_and_biases(degree: int, spacing: float, gain: float, sup: f
 
 def test_gain_is_the_length_of_g() -> None:
     for family, halves in ((Spline(3, 0.6), (3.0, 0.7)), (Spline((2, 1), (1.0, 9.0)), (3.0, 0.3))):
-        from dpkde.families import resolution
+        from dpkde.families.spline import resolution
 
         frame = _frame(*halves)
         pair = family.draw(frame, 22, 0)

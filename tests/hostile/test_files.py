@@ -80,7 +80,7 @@ def test_many_axes_in_a_small_file(
     kind: str, dim: int, name: str, parameters: dict[str, Any]
 ) -> None:
     """Refused at once: not after building what nobody asked for."""
-    from dpkde.planner import plan_from_json
+    from dpkde.planning.plan import plan_from_json
 
     full = parameters | ({"slopes": [0] * 60_000} if "slopes" not in parameters else {})
     document = {
@@ -123,7 +123,7 @@ def test_numbers_that_would_overflow_are_refused(
     kind: str, parameters: dict[str, Any], bandwidth: Any, family: Any
 ) -> None:
     """In a file, and where a frame is made of them; warnings are errors here."""
-    from dpkde.planner import plan_from_json
+    from dpkde.planning.plan import plan_from_json
 
     plan = dpkde.plan(
         kernel=dpkde.Gaussian(1.0), bounds=[(-3, 3)] * 2, epsilon=1, family=family, seed=1

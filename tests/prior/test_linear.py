@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import dpkde
-from dpkde.domain import as_domain
 from dpkde.families.base import Family
 from dpkde.families.custom import fits
-from dpkde.frame import Frame
 from dpkde.kernels import Kernel, ProductKernel
 from dpkde.prior import Bernstein, EvenTrig, NoisySample
 from dpkde.prior.bernstein import axis_norms, basis, nodes
 from dpkde.prior.placed import PlacedFamily, in_data_units
-from dpkde.privacy.budget import Bounds
+from dpkde.privacy.amounts import Bounds
+from dpkde.space.domain import as_domain
+from dpkde.space.frame import Frame
 from dpkde.testing import FamilyContract
 
 GAUSSIAN = dpkde.Gaussian(1.0)

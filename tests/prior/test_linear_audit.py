@@ -20,8 +20,6 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.domain import as_domain
-from dpkde.frame import Frame
 from dpkde.prior import (
     HRW,
     Bernstein,
@@ -37,8 +35,9 @@ from dpkde.prior.base import QueryMechanism
 from dpkde.prior.placed import PlacedFamily
 from dpkde.privacy.audit import audit
 from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.laws import DiscreteGaussian, Law
-from dpkde.privacy.noise import draw
+from dpkde.privacy.laws import DiscreteGaussian, Law, draw
+from dpkde.space.domain import as_domain
+from dpkde.space.frame import Frame
 from dpkde.tables import open_points
 
 pytestmark = pytest.mark.audit

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import dpkde
-from dpkde.domain import as_domain
-from dpkde.frame import Frame
 from dpkde.prior import HRW, GaussianAnswers, LaplaceAnswers, Online, OurRelease, Private, Session
 from dpkde.prior.base import QueryMechanism
 from dpkde.prior.hrw import Projections
 from dpkde.privacy.budget import Budget, Guarantee
+from dpkde.space.domain import as_domain
+from dpkde.space.frame import Frame
 from dpkde.tables import open_points
 from dpkde.testing import adversarial_rows
 

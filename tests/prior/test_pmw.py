@@ -21,7 +21,8 @@ from dpkde.prior.lattice import LATTICE_BITS, one_sum
 from dpkde.prior.pmw import PMW, multiply_weights, usual_rounds
 from dpkde.prior.universe import Universe
 from dpkde.prior.weights import Weights
-from dpkde.privacy.budget import Adjacency, Amount, Budget, Guarantee, Selection, Spend
+from dpkde.privacy.amounts import Adjacency, Amount
+from dpkde.privacy.budget import Budget, Guarantee, Selection, Spend
 from dpkde.privacy.laws import Law
 
 UNIT = 1 << LATTICE_BITS

@@ -17,8 +17,7 @@ from dpkde.prior.pmw import PMW
 from dpkde.prior.universe import Universe
 from dpkde.privacy.audit import audit
 from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.laws import DiscreteLaplace, Law
-from dpkde.privacy.noise import draw
+from dpkde.privacy.laws import DiscreteLaplace, Law, draw
 
 
 class Prepared(Private):

@@ -18,13 +18,14 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.domain import as_domain
-from dpkde.frame import Frame
 from dpkde.kernels import Bandwidth, Kernel
 from dpkde.prior import HRW, GaussianAnswers, LaplaceAnswers, OurRelease, Private, answer
 from dpkde.prior.base import Answered, QueryMechanism
 from dpkde.prior.hrw import HrwSession, Projections, is_positive_definite
-from dpkde.privacy.budget import Adjacency, Budget, Guarantee, Spend
+from dpkde.privacy.amounts import Adjacency
+from dpkde.privacy.budget import Budget, Guarantee, Spend
+from dpkde.space.domain import as_domain
+from dpkde.space.frame import Frame
 from dpkde.tables import open_points
 from dpkde.testing import adversarial_rows
 

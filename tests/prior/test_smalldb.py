@@ -29,8 +29,9 @@ from dpkde.prior.lattice import (
 )
 from dpkde.prior.smalldb import SmallDB, coreset_size, losses, multiset, select_small_database
 from dpkde.prior.universe import Universe, grid_shape
+from dpkde.privacy.amounts import Adjacency
 from dpkde.privacy.audit import audit
-from dpkde.privacy.budget import Adjacency, Budget, Guarantee
+from dpkde.privacy.budget import Budget, Guarantee
 
 UNIT = 1 << LATTICE_BITS
 KERNEL = dpkde.Gaussian(0.5)

@@ -19,7 +19,8 @@ from dpkde import container
 from dpkde.prior.pmw import PMW
 from dpkde.prior.smalldb import SmallDB
 from dpkde.prior.synthetic import SyntheticRelease, weighted_kde
-from dpkde.privacy.budget import Amount, Budget, Guarantee
+from dpkde.privacy.amounts import Amount
+from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import Exponential
 from dpkde.privacy.statement import PrivacyStatement
 

@@ -13,16 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpkde
-from dpkde.privacy.budget import (
-    COUNT,
-    Adjacency,
-    Amount,
-    Bounds,
-    Budget,
-    Guarantee,
-    cheapest,
-    price,
-)
+from dpkde.privacy.amounts import COUNT, Adjacency, Amount, Bounds
+from dpkde.privacy.budget import Budget, Guarantee, cheapest
 from dpkde.privacy.concentrated import epsilon_of, rho_within
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, MaxNorm
 from dpkde.privacy.numbers import exact, exp_minus_bounds, log_bounds, plain, scale_up
@@ -53,11 +45,11 @@ def test_what_can_be_typed() -> None:
 def test_scales_never_fall_short(epsilon: Fraction, l1: int, l2: int, linf: int) -> None:
     bounds = Bounds(cells=4, l1=l1, l2_squared=l2, linf=linf, nonnegative=False)
     pure, rho = Amount(epsilon=epsilon), Amount(rho=epsilon)
-    assert price(pure, DiscreteLaplace, bounds).scale * epsilon >= l1
-    assert price(pure, MaxNorm, bounds).scale * epsilon >= linf
-    assert price(rho, DiscreteGaussian, bounds).scale * 2 * epsilon >= l2
+    assert DiscreteLaplace.bought(pure, bounds).scale * epsilon >= l1
+    assert MaxNorm.bought(pure, bounds).scale * epsilon >= linf
+    assert DiscreteGaussian.bought(rho, bounds).scale * 2 * epsilon >= l2
     for law, amount in ((DiscreteLaplace, pure), (MaxNorm, pure), (DiscreteGaussian, rho)):
-        scale = price(amount, law, bounds).scale
+        scale = law.bought(amount, bounds).scale
         assert scale.denominator <= 1 << 16
 
 

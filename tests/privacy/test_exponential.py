@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 import dpkde
-from dpkde.privacy.budget import COUNT, Amount, Budget, Guarantee, price_choice
+from dpkde.privacy.amounts import COUNT, Amount
+from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Exponential, SparseVector
-from dpkde.privacy.noise import exponential as road
-from dpkde.privacy.noise.bits import BitStream
+from dpkde.privacy.laws.bits import BitStream
+from dpkde.privacy.laws.exponential import sampler as road
 from dpkde.privacy.statement import PrivacyStatement, statement_from_json, statement_to_json
 from tape import Tape
 
@@ -186,8 +187,8 @@ amounts = st.fractions(min_value=Fraction(1, 10**5), max_value=100)
 def test_scales_of_choices_never_fall_short(amount: Fraction, sensitivity: int) -> None:
     for law, divisor in ((Exponential, 8), (SparseVector, 2)):
         try:
-            pure = price_choice(Amount(epsilon=amount), law, sensitivity).scale
-            rho = price_choice(Amount(rho=amount), law, sensitivity).scale
+            pure = law.bought(Amount(epsilon=amount), sensitivity).scale
+            rho = law.bought(Amount(rho=amount), sensitivity).scale
         except dpkde.ParameterError:
             continue
         assert pure * amount >= 2 * sensitivity
@@ -204,7 +205,7 @@ def test_choices_are_debited() -> None:
     third = Amount(epsilon=Fraction(1, 3))
     for _ in range(3):
         bought = budget.select("choice", third, Exponential, 4)
-        assert bought.law.scale == price_choice(third, Exponential, 4).scale >= 24
+        assert bought.law.scale == Exponential.bought(third, 4).scale >= 24
     with pytest.raises(dpkde.BudgetError, match="more than is left"):
         budget.select("choice", Amount(epsilon=Fraction(1, 10**9)), Exponential, 4)
     assert len(budget.spends) == 3

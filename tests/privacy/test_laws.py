@@ -12,8 +12,7 @@ from scipy.special import ndtr
 
 import dpkde
 from contracts.fit import Cdf, bins_of, fits, same_law
-from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
-from dpkde.privacy.noise import draw
+from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm, draw
 
 Edges = NDArray[np.float64]
 

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpkde.compiled import exactly
-from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
-from dpkde.privacy.noise import bits, draw, gaussian, laplace, maxnorm
-from dpkde.privacy.noise.bits import BitStream
-from dpkde.privacy.noise.laplace import bernoulli_exp, signed_geometric
+from dpkde.numerics.compiled import exactly
+from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm, bits, draw
+from dpkde.privacy.laws.bits import BitStream
+from dpkde.privacy.laws.gaussian import sampler as gaussian
+from dpkde.privacy.laws.laplace import sampler as laplace
+from dpkde.privacy.laws.laplace.sampler import bernoulli_exp, signed_geometric
+from dpkde.privacy.laws.maxnorm import sampler as maxnorm
 from tape import Tape
 
 SCALES = [Fraction(1, 8), Fraction(1), Fraction(7, 3), Fraction(12345), Fraction(1 << 45)]
@@ -169,7 +171,7 @@ FORKS = """
 import os, sys
 from fractions import Fraction
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, MaxNorm
-from dpkde.privacy.noise import draw
+from dpkde.privacy.laws import draw
 
 law = eval(sys.argv[1])
 draw(law, 50)  # whatever state there could be exists before the fork

@@ -28,9 +28,9 @@ import typer
 from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpkde.domain import Domain
     from dpkde.families.base import Family
     from dpkde.kernels import Kernel
+    from dpkde.space.domain import Domain
 
 Columns = Annotated[
     str | None, typer.Option(help="Columns to publish, in this order: lon,lat. Default: all.")
@@ -320,8 +320,8 @@ class Request:
 
 def request(options: Mapping[str, Any], dim: int | None) -> Request:
     """Turn options into what the library takes; `dim` is what the table says."""
-    from dpkde.domain import Box, as_domain
-    from dpkde.planner import as_family
+    from dpkde.planning.plan import as_family
+    from dpkde.space.domain import Box, as_domain
 
     kernel = kernel_named(options["kernel"] or "gaussian", options["bandwidth"])
     domain = as_domain(None)
@@ -403,7 +403,7 @@ _PARAMETERS = {
 
 def _with_parameters(name: str, options: Mapping[str, Any]) -> str | Family:
     """Return the family that is meant, with the parameters that were given."""
-    from dpkde.families.base import registry
+    from dpkde.families.registry import registry
 
     given: dict[str, Any] = {}
     for option, owner in _PARAMETERS.items():

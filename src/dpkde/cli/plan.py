@@ -13,7 +13,7 @@ from dpkde.cli.exits import speaks_plainly
 from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpkde.planner import Plan
+    from dpkde.planning.plan import Plan
 
 
 @speaks_plainly
@@ -59,8 +59,8 @@ def plan(
     --epsilon 0.05,0.2,1
     """
     chosen = o.merged(settings, locals())
-    from dpkde.forecast import typical
-    from dpkde.planner import plan as make
+    from dpkde.planning.outlook import typical
+    from dpkde.planning.plan import plan as make
 
     if output is not None:
         o.check_writable(output)
@@ -122,7 +122,7 @@ def _promised(plan: Plan, wanted: o.Request, chosen: Mapping[str, Any]) -> list[
 
 def _considered(plan: Plan) -> list[str]:
     """Return a line for each family that was considered, and why the first was chosen."""
-    from dpkde.choice import AS_GOOD
+    from dpkde.planning.choice import AS_GOOD
 
     able = [(c.family, c.prediction) for c in plan.considered if c.family and c.prediction]
     shown = [family.summary(plan.frame) for family, _ in able]

@@ -14,7 +14,7 @@ from dpkde.cli import options as o
 from dpkde.cli.exits import speaks_plainly
 
 if TYPE_CHECKING:
-    from dpkde.release.artifact import Release
+    from dpkde.release.release import Release
     from dpkde.tables import Source
 
 FEW = 5
@@ -97,9 +97,9 @@ def publish(
 
 def _doubts(release: Release) -> Iterator[str]:
     """Yield what the release itself tells of a slip: from what is published and nothing else."""
-    from dpkde.client.estimate import deviation
-    from dpkde.domain import Unbounded
     from dpkde.kernels import home
+    from dpkde.release.answers import deviation
+    from dpkde.space.domain import Unbounded
 
     spread = deviation(release, "count")
     if release.count < FEW * spread:

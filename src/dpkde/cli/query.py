@@ -20,7 +20,7 @@ from dpkde.errors import ParameterError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpkde.release.artifact import Release
+    from dpkde.release.release import Release
     from dpkde.tables import Source
 
 ROWS_AT_ONCE = 65_536

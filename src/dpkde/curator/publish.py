@@ -12,17 +12,13 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpkde.accuracy import Promise, Setting, error_bound, promise
-from dpkde.assurance import Assured, Prospects, subsampling, too_few
-from dpkde.choice import Chooser
 from dpkde.curator.sketch import WHOLE, Sketch, count_records, sketch_source
-from dpkde.domain import BoundsLike, as_domain, universe_of
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, NO_WORST, Family, Outlook
-from dpkde.forecast import after_count, count_amount, count_law, options, outlook
-from dpkde.frame import Frame
 from dpkde.kernels import Kernel
-from dpkde.planner import (
+from dpkde.planning.choice import Chooser
+from dpkde.planning.outlook import options, outlook
+from dpkde.planning.plan import (
     Plan,
     as_family,
     check_capacity,
@@ -33,13 +29,19 @@ from dpkde.planner import (
     draw_plan,
     make_frame,
 )
-from dpkde.privacy.budget import COUNT, Adjacency, Budget, Guarantee, Spend, cheapest
-from dpkde.privacy.noise import draw
-from dpkde.privacy.noise.draw import laws_of
+from dpkde.planning.promise import Promise, Setting, error_bound, promise
+from dpkde.planning.prospects import Assured, Prospects, subsampling, too_few
+from dpkde.planning.split import after_count, count_amount
+from dpkde.privacy.amounts import COUNT, Adjacency
+from dpkde.privacy.budget import Budget, Guarantee, Spend, cheapest
+from dpkde.privacy.laws import draw, law_of_a_number
+from dpkde.privacy.laws.draw import check_sampler
 from dpkde.privacy.numbers import Exact
+from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.release.artifact import Release, check_extras
-from dpkde.secrecy import sealed
+from dpkde.release.release import Release, check_extras
+from dpkde.space.domain import BoundsLike, as_domain, universe_of
+from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike, open_points
 
 
@@ -143,7 +145,7 @@ def publish(
     """
     guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
     density, rows_guess = check_density(typical_density), check_rows(expected_rows)
-    laws_of(sampler)
+    check_sampler(sampler)
     remarks = check_extras(extras)
     wanted = promise(alpha, eta, simultaneous)
     if isinstance(points, Sketch) or plan is not None:
@@ -258,7 +260,7 @@ def _count(
     if budget.guarantee.adjacency is Adjacency.REPLACE:
         return max(rows, 1)
     amount = count_amount(family, frame, budget.guarantee, view, sampler)
-    spend = budget.spend("count", amount, count_law(amount), COUNT)
+    spend = budget.spend("count", amount, law_of_a_number(amount), COUNT)
     return max(records + int(draw(spend.law, 1, sampler=sampler)[0]), 1)
 
 

@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde import container
-from dpkde.arrays import as_rows, silent
-from dpkde.domain import Mask, universe_of
 from dpkde.errors import FormatError, MergeError
 from dpkde.families.base import Family, Table
-from dpkde.frame import Frame
 from dpkde.kernels import Kernel
-from dpkde.planner import Plan, check_plan, describe, expect_format, plan_from_json
-from dpkde.pool import mapped
-from dpkde.secrecy import sealed
+from dpkde.numerics.pool import mapped
+from dpkde.planning.plan import Plan, check_plan, describe, expect_format, plan_from_json
+from dpkde.privacy.secrecy import sealed
+from dpkde.space.domain import Mask, universe_of
+from dpkde.space.frame import Frame
 from dpkde.tables import Piece, PointsLike, Source, open_points
+from dpkde.tables.arrays import as_rows, silent
 
 SKETCH_FORMAT = "dpkde-sketch"
 SKETCH_VERSION = 1

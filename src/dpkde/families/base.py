@@ -18,9 +18,9 @@ I repetitions, J       `Fourier.frequencies`, `FastGauss.repetitions`, `Hashing.
 B', buckets            `Hashing.buckets`
 =====================  =====================================================================
 
-A family is added by writing one module with a `Family` and a `Pair`, a proof beside it
-(``name.proof.md``: why f and g give the kernel, and why the bounds hold), and a test class made
-from `dpkde.testing.FamilyContract`. What is in `registry` is compared by ``family="auto"``.
+A family is added by one folder, with a `Family`, a `Pair` and a proof (``proof.md``: why f and g
+give the kernel, and why the bounds hold), by one line in `registry`, and by a test class made from
+`dpkde.testing.FamilyContract`. What is in the registry is compared by ``family="auto"``.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.domain import Mask
-from dpkde.errors import FormatError, ParameterError
-from dpkde.frame import Frame
+from dpkde.errors import ParameterError
 from dpkde.kernels import Points
-from dpkde.privacy.budget import Adjacency, Amount, Bounds, cheapest, price
-from dpkde.privacy.laws import DiscreteGaussian, Law, MaxNorm
-from dpkde.quantiles import Weights
+from dpkde.privacy.amounts import Adjacency, Amount, Bounds
+from dpkde.privacy.budget import cheapest
+from dpkde.privacy.laws import Law
+from dpkde.privacy.laws.quantiles import Weights
+from dpkde.space.domain import Mask
+from dpkde.space.frame import Frame
 
 DEFAULT_CAPACITY_BITS = 40
 """Sums cannot wrap up to 2⁴⁰ records, unless the caller declares another capacity."""
@@ -113,15 +114,11 @@ class Outlook:
         law = cheapest(self.options, bounds.under(self.adjacency))[2]
         return math.sqrt(law.variance)
 
-    def unit_noise(self, gaussian: bool, signed: bool) -> float:
-        """Return the noise on a cell where L1 and L2 bound are 1: Gaussian, or else Laplace."""
+    def unit_noise(self, norm: str, signed: bool) -> float:
+        """Return the noise on a cell where L1 and L2 bound are 1, of laws that hide this norm."""
         unit = 1 << 16
         bounds = Bounds(1, unit, unit**2, unit, nonnegative=not signed).under(self.adjacency)
-        laws = [
-            price(amount, law, bounds)
-            for amount, law in self.options
-            if law is not MaxNorm and (law is DiscreteGaussian) is gaussian
-        ]
+        laws = [law.bought(amount, bounds) for amount, law in self.options if law.norm == norm]
         return min((math.sqrt(law.variance) for law in laws), default=math.inf) / unit
 
     def prediction(
@@ -293,11 +290,8 @@ class Family(ABC):
     @property
     def proof(self) -> str:
         """Why f and g give the kernel, and why the bounds hold: the text beside the code."""
-        return (
-            resources.files("dpkde.families")
-            .joinpath(f"{self.name}.proof.md")
-            .read_text(encoding="utf-8")
-        )
+        folder = type(self).__module__.rpartition(".")[0]
+        return resources.files(folder).joinpath("proof.md").read_text(encoding="utf-8")
 
 
 class Pair(ABC):
@@ -377,32 +371,3 @@ def no_repetitions(name: str, groups: int) -> None:
     """Refuse a median over groups where there is nothing to group."""
     if groups != 1:
         raise ParameterError(f"the {name} family has no repetitions: groups must be 1")
-
-
-def registry() -> dict[str, type[Family]]:
-    """Return the families by the name they have in a release file."""
-    from dpkde.families.fastgauss import FastGauss
-    from dpkde.families.fourier import Fourier
-    from dpkde.families.hashing import Hashing
-    from dpkde.families.spline import Spline
-
-    families: tuple[type[Family], ...] = (Spline, FastGauss, Fourier, Hashing)
-    return {family.name: family for family in families}
-
-
-def family_from_json(
-    name: str, version: int, parameters: Mapping[str, Any], extra: tuple[type[Family], ...] = ()
-) -> Family:
-    """Rebuild a family from what a file says of it. Names are looked up, never imported."""
-    known = registry() | {family.name: family for family in extra}
-    if name not in known:
-        raise FormatError(
-            f"this file uses the family {name!r}, which is unknown here; "
-            "pass it as dpkde.load(path, families=[...])"
-        )
-    if version != known[name].version:
-        raise FormatError(f"this file uses version {version} of the family {name!r}")
-    try:
-        return known[name](**parameters)
-    except (ParameterError, TypeError) as error:
-        raise FormatError(f"the parameters of the family {name!r} are damaged: {error}") from None

@@ -2,7 +2,7 @@
 
 `CustomFamily` rounds f to integers, **enforces** the declared bounds on every record (one that
 breaks them contributes nothing), computes one record at a time (so that no batch can change a bit),
-and keeps whatever f does with a private value from being seen (`dpkde.secrecy`). So a wrong f
+and keeps whatever f does with a private value from being seen (`privacy.secrecy`). So a wrong f
 spoils the answers, not the guarantee, as long as f is a function of its arguments alone: what it
 remembers from one record to the next, or writes anywhere, nobody can take back. It runs at the
 speed of the Python in f: a family that proves useful gets compiled loops and a module of its own.
@@ -21,14 +21,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.domain import Mask
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, no_repetitions
-from dpkde.frame import Frame
 from dpkde.kernels import Points
-from dpkde.privacy.budget import Bounds
-from dpkde.quantiles import Weights
-from dpkde.secrecy import no_warnings, unseen
+from dpkde.privacy.amounts import Bounds
+from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.secrecy import no_warnings, unseen
+from dpkde.space.domain import Mask
+from dpkde.space.frame import Frame
 
 Floats = NDArray[np.float64]
 Drawn = dict[str, NDArray[Any]]

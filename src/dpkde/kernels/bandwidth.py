@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
-from dpkde.numeric import LARGEST
+from dpkde.numerics.numbers import LARGEST
 
 Points = NDArray[np.float64]
 BandwidthLike = float | Sequence[float] | Sequence[Sequence[float]] | NDArray[Any]

@@ -12,7 +12,7 @@ from dpkde.errors import ParameterError
 from dpkde.kernels import stable
 from dpkde.kernels.bandwidth import Bandwidth, BandwidthLike, Points
 from dpkde.kernels.base import Floats, cosine_transform, distances, gauss_points, whitened
-from dpkde.numeric import is_real
+from dpkde.numerics.numbers import is_real
 
 _FARTHEST = 4096.0
 

@@ -22,19 +22,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.curator.sketch import count_records, sketch_source
-from dpkde.domain import BoundsLike, as_domain, universe_of
 from dpkde.errors import BudgetError, ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, about
 from dpkde.families.custom import Floats, Limits
-from dpkde.forecast import count_law, share
-from dpkde.frame import Frame
 from dpkde.kernels import Kernel, Points
-from dpkde.planner import Plan, make_frame
+from dpkde.planning.plan import Plan, make_frame
+from dpkde.planning.split import share
 from dpkde.prior.lattice import LATTICE_BITS
 from dpkde.prior.placed import Placed, PlacedFamily, PlacedPair, in_data_units, unit_values
-from dpkde.privacy.budget import COUNT, Adjacency, Amount, Bounds, Budget, Spend, price
-from dpkde.privacy.laws import Law
-from dpkde.privacy.noise import draw
+from dpkde.privacy.amounts import COUNT, Adjacency, Amount, Bounds
+from dpkde.privacy.budget import Budget, Spend
+from dpkde.privacy.laws import Law, draw, law_of_a_number
+from dpkde.space.domain import BoundsLike, as_domain, universe_of
+from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike, Source, open_points
 
 TYPICAL_DENSITY = 0.05
@@ -144,7 +144,7 @@ class Private:
         if budget.guarantee.adjacency is Adjacency.REPLACE:
             return max(totals.rows, 1)
         assert amount is not None
-        spend = budget.spend("count", amount, count_law(amount), COUNT)
+        spend = budget.spend("count", amount, law_of_a_number(amount), COUNT)
         return max(totals.records + int(draw(spend.law, 1, sampler=self.sampler)[0]), 1)
 
     def lattice(self, amount: Amount, law: type[Law], budget: Budget, values: Placed) -> int:
@@ -154,7 +154,7 @@ class Private:
         for bits in range(min(most, 62 - self.capacity_bits), least - 1, -1):
             moved = charged(bounds_of(values, bits), budget).under(budget.guarantee.adjacency)
             try:
-                price(amount, law, moved)
+                law.bought(amount, moved)
             except ParameterError as error:  # the noise would not fit: a coarser lattice
                 refused = error
                 continue

@@ -27,9 +27,8 @@ import numpy as np
 
 from dpkde.errors import ParameterError
 from dpkde.families.custom import Floats, Limits
-from dpkde.frame import Frame
 from dpkde.kernels import ProductKernel
-from dpkde.numeric import is_whole
+from dpkde.numerics.numbers import is_whole
 from dpkde.prior.placed import (
     ROOM,
     Placed,
@@ -42,6 +41,7 @@ from dpkde.prior.placed import (
     outer,
     unit_values,
 )
+from dpkde.space.frame import Frame
 
 MOST_ORDER = 1 << 12
 """Beyond it a basis, whose time is the square of the order, would keep a client waiting."""

@@ -31,9 +31,8 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.families.base import about
 from dpkde.families.custom import Floats, Limits
-from dpkde.frame import Frame
 from dpkde.kernels import ProductKernel
-from dpkde.numeric import is_whole
+from dpkde.numerics.numbers import is_whole
 from dpkde.prior.placed import (
     MOST_CELLS,
     ROOM,
@@ -46,6 +45,7 @@ from dpkde.prior.placed import (
     in_data_units,
     outer,
 )
+from dpkde.space.frame import Frame
 
 MOST_NODES = 1 << 12
 """Most Chebyshev nodes that an axis gets."""

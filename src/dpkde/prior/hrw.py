@@ -23,7 +23,6 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.families.base import about
 from dpkde.families.custom import Floats, Limits
-from dpkde.frame import Frame
 from dpkde.kernels import (
     Geodesic,
     Jaccard,
@@ -34,7 +33,7 @@ from dpkde.kernels import (
     has_spectrum,
     is_binned,
 )
-from dpkde.numeric import is_real
+from dpkde.numerics.numbers import is_real
 from dpkde.prior.base import (
     Answered,
     Private,
@@ -45,9 +44,10 @@ from dpkde.prior.base import (
 )
 from dpkde.prior.independent import check_left
 from dpkde.prior.placed import Placed, in_data_units
-from dpkde.privacy.budget import Amount, Bounds, Budget, Spend
-from dpkde.privacy.laws import DiscreteGaussian
-from dpkde.privacy.noise import draw
+from dpkde.privacy.amounts import Amount, Bounds
+from dpkde.privacy.budget import Budget, Spend
+from dpkde.privacy.laws import DiscreteGaussian, draw
+from dpkde.space.frame import Frame
 
 MOST_QUERIES = 1 << 12
 """Most queries: the factor L has their number squared entries."""

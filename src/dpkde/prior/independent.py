@@ -30,9 +30,9 @@ from dpkde.prior.base import (
     deviation_of,
     pure_shares,
 )
-from dpkde.privacy.budget import Amount, Budget
-from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law
-from dpkde.privacy.noise import draw
+from dpkde.privacy.amounts import Amount
+from dpkde.privacy.budget import Budget
+from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, draw
 
 
 class _Independent(QueryMechanism):
@@ -43,7 +43,7 @@ class _Independent(QueryMechanism):
     def _shares(
         self, private: Private, budget: Budget, queries: int
     ) -> tuple[Amount | None, Amount]:
-        if self.law is DiscreteLaplace:
+        if self.law.paid_in == "epsilon":
             return pure_shares(private, budget, float(queries), self.name)
         return concentrated_shares(private, budget, math.sqrt(queries), self.name)
 

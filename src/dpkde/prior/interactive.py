@@ -15,10 +15,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.arrays import QueriesLike, as_queries
 from dpkde.errors import BudgetError, ParameterError
 from dpkde.kernels import Points
-from dpkde.numeric import is_real
+from dpkde.numerics.numbers import is_real
 from dpkde.prior.base import Answered, Private
 from dpkde.prior.lattice import LATTICE_BITS, within_capacity
 from dpkde.prior.pmw import (
@@ -33,11 +32,12 @@ from dpkde.prior.pmw import (
 from dpkde.prior.synthetic import SyntheticRelease
 from dpkde.prior.universe import Universe
 from dpkde.prior.weights import Weights
-from dpkde.privacy.budget import Budget, price_choice
+from dpkde.privacy.budget import Budget
 from dpkde.privacy.laws import SparseVector
-from dpkde.privacy.noise.exponential import Threshold
+from dpkde.privacy.laws.exponential.sampler import Threshold
+from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.secrecy import sealed
+from dpkde.tables.arrays import QueriesLike, as_queries
 
 CHECK_SHARE = Fraction(3, 4)
 """Of an update's part of the budget. A check has to stand out against the noise of a threshold and
@@ -97,7 +97,7 @@ class InteractivePMW:
     def _usual(self, expected_queries: int) -> float:
         """Return t·ln(c/β) + 2t·ln(k/β) over n: beyond it noise goes once in 20 sessions."""
         unit = 1 << LATTICE_BITS
-        scale = float(price_choice(self._check, SparseVector, unit).scale)
+        scale = float(SparseVector.bought(self._check, unit).scale)
         reach = math.log(self.updates / _DOUBT) + 2 * math.log(expected_queries / _DOUBT)
         return scale * reach / (self.count * unit)
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
-from dpkde.frame import Frame
 from dpkde.kernels import Points
-from dpkde.privacy.budget import Adjacency, Bounds
+from dpkde.privacy.amounts import Adjacency, Bounds
+from dpkde.space.frame import Frame
 
 LATTICE_BITS = 16
 """Kernel values are rounded to multiples of 2⁻¹⁶: an error of 8·10⁻⁶ at most."""

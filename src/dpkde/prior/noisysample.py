@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde import nonprivate
-from dpkde.arrays import QueriesLike, as_queries
 from dpkde.errors import ParameterError
 from dpkde.kernels import Kernel
-from dpkde.numeric import is_whole
-from dpkde.privacy.laws import DiscreteLaplace
-from dpkde.privacy.noise import draw
+from dpkde.numerics.numbers import is_whole
+from dpkde.privacy.laws import DiscreteLaplace, draw
 from dpkde.privacy.numbers import Exact, plain, positive
 from dpkde.tables import PointsLike, open_points
+from dpkde.tables.arrays import QueriesLike, as_queries
 
 _UNIT = 1 << 20
 

@@ -11,18 +11,18 @@ from abc import abstractmethod
 
 import numpy as np
 
-from dpkde.arrays import QueriesLike, as_queries
-from dpkde.domain import BoundsLike
 from dpkde.errors import ParameterError
-from dpkde.frame import Frame
 from dpkde.kernels import Kernel, Points
 from dpkde.prior.base import Private, QueryMechanism
 from dpkde.prior.synthetic import SyntheticRelease
 from dpkde.prior.universe import BEYOND, Cost, Universe, check_alpha, grid_shape, whole
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.numbers import Exact
-from dpkde.secrecy import sealed
+from dpkde.privacy.secrecy import sealed
+from dpkde.space.domain import BoundsLike
+from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike
+from dpkde.tables.arrays import QueriesLike, as_queries
 
 
 class OnGrid(QueryMechanism):

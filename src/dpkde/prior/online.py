@@ -11,19 +11,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpkde.arrays import QueriesLike
-from dpkde.domain import BoundsLike
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS
 from dpkde.kernels import Kernel
-from dpkde.numeric import is_whole
+from dpkde.numerics.numbers import is_whole
 from dpkde.prior.base import MOST_QUERIES, QueryMechanism
 from dpkde.prior.queries import Answers, as_places, assemble, open_private
 from dpkde.privacy.budget import Guarantee
 from dpkde.privacy.numbers import Exact
+from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.secrecy import sealed
+from dpkde.space.domain import BoundsLike
 from dpkde.tables import PointsLike
+from dpkde.tables.arrays import QueriesLike
 
 
 class Online:

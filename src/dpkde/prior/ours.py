@@ -11,17 +11,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpkde.choice import Chooser
 from dpkde.curator.publish import _count, _release
 from dpkde.curator.sketch import count_records, sketch_source
 from dpkde.errors import ParameterError
 from dpkde.families.base import Family
-from dpkde.forecast import after_count, outlook
 from dpkde.kernels import Points
-from dpkde.planner import as_family, draw_plan
+from dpkde.planning.choice import Chooser
+from dpkde.planning.outlook import outlook
+from dpkde.planning.plan import as_family, draw_plan
+from dpkde.planning.split import after_count
 from dpkde.prior.base import Answered, Private, QueryMechanism, deviation_of
 from dpkde.privacy.budget import Budget
-from dpkde.release.artifact import Release
+from dpkde.release.release import Release
 
 
 @dataclass(frozen=True)

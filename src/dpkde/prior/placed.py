@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import Outlook, Prediction, Tensors, about, no_repetitions
 from dpkde.families.custom import CustomFamily, CustomPair, Drawn, Floats, Limits
-from dpkde.frame import Frame
 from dpkde.kernels import Kernel, Points, ProductKernel, home, is_product
-from dpkde.privacy.budget import Bounds
-from dpkde.quantiles import Weights
+from dpkde.privacy.amounts import Bounds
+from dpkde.privacy.laws.quantiles import Weights
+from dpkde.space.frame import Frame
 
 MOST_CELLS = 1 << 17
 """The largest table that is made when asked for."""

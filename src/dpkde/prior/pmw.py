@@ -26,10 +26,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.domain import BoundsLike
 from dpkde.errors import ParameterError
-from dpkde.forecast import count_law
-from dpkde.frame import Frame
 from dpkde.kernels import Kernel, Points
 from dpkde.prior.base import Answered, Private, Session, Sums, deviation_of
 from dpkde.prior.lattice import CAPACITY, LATTICE_BITS, Integers, one_sum, within_capacity
@@ -37,13 +34,15 @@ from dpkde.prior.ongrid import OnGrid
 from dpkde.prior.synthetic import SyntheticRelease
 from dpkde.prior.universe import Cost, whole
 from dpkde.prior.weights import Weights, total_steps
-from dpkde.privacy.budget import COUNT, Adjacency, Amount, Budget, Guarantee, price_choice
-from dpkde.privacy.laws import ChoiceLaw, Exponential
-from dpkde.privacy.noise import draw
-from dpkde.privacy.noise.exponential import choose
+from dpkde.privacy.amounts import COUNT, Adjacency, Amount
+from dpkde.privacy.budget import Budget, Guarantee
+from dpkde.privacy.laws import ChoiceLaw, Exponential, draw, law_of_a_number
+from dpkde.privacy.laws.exponential.sampler import choose
 from dpkde.privacy.numbers import Exact
+from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.secrecy import sealed
+from dpkde.space.domain import BoundsLike
+from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike
 
 if TYPE_CHECKING:
@@ -255,7 +254,7 @@ def multiply_weights(
 def measure(one: Integers, amount: Amount, budget: Budget) -> int:
     """Return one kernel sum with noise, paid for first. Its shape is (1,): it adds modulo 2⁶⁴."""
     bounds = one_sum(budget.guarantee.adjacency, LATTICE_BITS)
-    spend = budget.spend("measurement", amount, count_law(amount), bounds)
+    spend = budget.spend("measurement", amount, law_of_a_number(amount), bounds)
     return int((one + draw(spend.law, 1))[0])
 
 
@@ -263,7 +262,7 @@ def released_count(held: Sums, amount: Amount, budget: Budget) -> int:
     """Return the number of rows where it is public; else spend, and return a noisy count."""
     if budget.guarantee.adjacency is Adjacency.REPLACE:
         return max(held.rows, 1)
-    spend = budget.spend("count", amount, count_law(amount), COUNT)
+    spend = budget.spend("count", amount, law_of_a_number(amount), COUNT)
     return min(max(held.records + int(draw(spend.law, 1)[0]), 1), CAPACITY)
 
 
@@ -277,7 +276,7 @@ def better_amount(budget: Budget, part: Fraction, law: type[ChoiceLaw]) -> Amoun
     """Return all that is left, as pure ε or as ρ: whichever has the smaller scale for a part."""
     pure, concentrated = budget.left_pure(), budget.left_concentrated()
     left = [amount for amount in (pure, concentrated) if amount is not None]
-    return min(left, key=lambda amount: price_choice(amount.part(part), law, 1 << 16).scale)
+    return min(left, key=lambda amount: law.bought(amount.part(part), 1 << 16).scale)
 
 
 def usual_rounds(amount: Amount, count: int) -> int:

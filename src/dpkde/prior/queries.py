@@ -16,21 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from dpkde.arrays import QueriesLike, as_queries
-from dpkde.domain import BoundsLike, as_domain, universe_of
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, about
 from dpkde.families.custom import Floats
-from dpkde.frame import Frame
 from dpkde.kernels import Kernel, Points, home
-from dpkde.planner import check_capacity, check_density, check_rows, make_frame
+from dpkde.planning.plan import check_capacity, check_density, check_rows, make_frame
 from dpkde.prior.base import MOST_QUERIES, Answered, Private, QueryMechanism
 from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.noise import laws_of
+from dpkde.privacy.laws.draw import check_sampler
 from dpkde.privacy.numbers import Exact
+from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.secrecy import sealed
+from dpkde.space.domain import BoundsLike, as_domain, universe_of
+from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike, is_frame, is_sparse, open_points, query_sets
+from dpkde.tables.arrays import QueriesLike, as_queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ def open_private(
             "mechanism must be an instance such as dpkde.prior.LaplaceAnswers() or "
             f"dpkde.prior.HRW(), got {mechanism!r}"
         )
-    laws_of(sampler)
+    check_sampler(sampler)
     domain = as_domain(bounds, columns)
     source = open_points(points, columns, universe=universe_of(domain))
     private = Private(

@@ -15,10 +15,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpkde.compiled import exactly
 from dpkde.errors import ParameterError
-from dpkde.frame import Frame
 from dpkde.kernels import Points
+from dpkde.numerics.compiled import exactly
 from dpkde.prior.base import Answered, Private
 from dpkde.prior.lattice import (
     CAPACITY,
@@ -30,10 +29,12 @@ from dpkde.prior.lattice import (
 from dpkde.prior.ongrid import OnGrid
 from dpkde.prior.synthetic import SyntheticRelease
 from dpkde.prior.universe import Cost, check_alpha, whole
-from dpkde.privacy.budget import Amount, Budget
+from dpkde.privacy.amounts import Amount
+from dpkde.privacy.budget import Budget
 from dpkde.privacy.laws import Exponential
-from dpkde.privacy.noise.exponential import choose
+from dpkde.privacy.laws.exponential.sampler import choose
 from dpkde.privacy.statement import PrivacyStatement
+from dpkde.space.frame import Frame
 
 LARGEST_SIZE = 64
 """With 16 lattice bits and 2⁴⁰ records, losses then stay within 64 bits."""

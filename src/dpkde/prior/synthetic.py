@@ -34,14 +34,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde import container
-from dpkde.arrays import QueriesLike, as_queries
-from dpkde.domain import Unbounded
 from dpkde.errors import BudgetError, FormatError, ParameterError
-from dpkde.frame import Frame
 from dpkde.kernels import Kernel, Points, kernel_from_json
-from dpkde.numeric import is_whole
-from dpkde.planner import expect_format
+from dpkde.numerics.numbers import is_whole
+from dpkde.planning.plan import expect_format
 from dpkde.privacy.statement import PrivacyStatement, statement_from_json, statement_to_json
+from dpkde.space.domain import Unbounded
+from dpkde.space.frame import Frame
+from dpkde.tables.arrays import QueriesLike, as_queries
 
 FORMAT = "dpkde-synthetic"
 VERSION = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.compiled import exactly
+from dpkde.numerics.compiled import exactly
 
 
 @exactly

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpkde.errors import ParameterError
-from dpkde.frame import Frame
 from dpkde.kernels import Points, home
 from dpkde.kernels.smoothness import lipschitz
-from dpkde.numeric import is_real, is_whole
+from dpkde.numerics.numbers import is_real, is_whole
+from dpkde.space.frame import Frame
 
 MOST_OPTIONS = 20_000_000
 MOST_OPERATIONS = 10**10

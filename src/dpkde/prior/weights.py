@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.compiled import answering
+from dpkde.numerics.compiled import answering
 
 Floats = NDArray[np.float64]
 

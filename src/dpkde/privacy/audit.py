@@ -84,7 +84,7 @@ def audit(
     --------
     >>> from fractions import Fraction
     >>> from dpkde.privacy.laws import DiscreteLaplace
-    >>> from dpkde.privacy.noise import draw
+    >>> from dpkde.privacy.laws import draw
     >>> law = DiscreteLaplace(Fraction(2))  # ε = 1/2 for sums that move by 1
     >>> audit(lambda data, n: data + draw(law, n), 0, 1, trials=20_000).refutes(0.5)
     False

@@ -20,100 +20,18 @@ mechanism that goes on only for those c, which is ρ-zCDP, so that they sum to a
 
 from __future__ import annotations
 
-import math
 import threading
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 
 from dpkde.errors import BudgetError, ParameterError
+from dpkde.privacy.amounts import Adjacency, Amount, Bounds
 from dpkde.privacy.concentrated import rho_within
-from dpkde.privacy.laws import ChoiceLaw, DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
-from dpkde.privacy.numbers import Exact, exact, plain, positive, scale_up
+from dpkde.privacy.laws import ChoiceLaw, Law
+from dpkde.privacy.numbers import Exact, exact, plain, positive
 
 LEAST_DELTA = Fraction(1, 10**300)
-
-
-class Adjacency(StrEnum):
-    """Which data sets count as neighbours."""
-
-    ADD_REMOVE = "add-remove"
-    """They differ by one record more or less; the number of records is private."""
-    REPLACE = "replace"
-    """They differ by the values of one record; the number of records is public."""
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """How far one record can move a table of integers: declared by a family, enforced in code.
-
-    Attributes
-    ----------
-    cells
-        Number of coordinates of the table.
-    l1, linf
-        Bounds on Σ|q_j| and max|q_j|.
-    l2_squared
-        Bound on Σq_j²; squared, so that it stays an integer.
-    nonnegative
-        Whether every q_j ≥ 0. Two such vectors are at most √2 apart in L2, not 2.
-    """
-
-    cells: int
-    l1: int
-    l2_squared: int
-    linf: int
-    nonnegative: bool
-
-    def under(self, adjacency: Adjacency) -> Bounds:
-        """Return the bounds on the difference between neighbouring tables."""
-        if adjacency is Adjacency.ADD_REMOVE:
-            return self
-        return Bounds(
-            cells=self.cells,
-            l1=2 * self.l1,
-            l2_squared=(2 if self.nonnegative else 4) * self.l2_squared,
-            # Two vectors in [0, Δ] are Δ apart at most; in [−Δ, Δ] they are 2Δ apart.
-            linf=(1 if self.nonnegative else 2) * self.linf,
-            nonnegative=False,
-        )
-
-
-COUNT = Bounds(cells=1, l1=1, l2_squared=1, linf=1, nonnegative=True)
-"""One record moves the count by one."""
-
-
-@dataclass(frozen=True)
-class Amount:
-    """A part of a budget: `epsilon` (pure) or `rho` (zCDP), exactly one of them."""
-
-    epsilon: Fraction | None = None
-    rho: Fraction | None = None
-
-    def __post_init__(self) -> None:
-        if (self.epsilon is None) == (self.rho is None):
-            raise ParameterError("an amount is either pure epsilon or rho")
-        if min(value for value in (self.epsilon, self.rho) if value is not None) <= 0:
-            raise BudgetError("nothing is left to spend")
-
-    @property
-    def as_rho(self) -> Fraction:
-        """What this amount costs in zero-concentrated terms."""
-        return self.rho if self.rho is not None else self.epsilon**2 / 2  # type: ignore[operator]
-
-    def part(self, share: Fraction) -> Amount:
-        """Return a share of it, exactly."""
-        if self.epsilon is not None:
-            return Amount(epsilon=self.epsilon * share)
-        assert self.rho is not None
-        return Amount(rho=self.rho * share)
-
-    def __str__(self) -> str:
-        if self.epsilon is not None:
-            return f"ε = {plain(self.epsilon)}"
-        assert self.rho is not None
-        return f"ρ = {plain(self.rho)} (zCDP)"
 
 
 @dataclass(frozen=True)
@@ -250,14 +168,14 @@ class Budget:
         purpose
             What the noise protects; goes into the statement of the release.
         amount
-            Pure ε for `DiscreteLaplace` and `MaxNorm`, ρ for `DiscreteGaussian`.
+            Pure ε or ρ, whichever the law is paid in.
         law
             Which law.
         bounds
             How far one record moves the integers that the noise will be added to.
         """
-        bought = price(amount, law, bounds.under(self.guarantee.adjacency))
-        spend = Spend(purpose, amount, bought, _sensitivity(law, bounds, self.guarantee.adjacency))
+        moved = bounds.under(self.guarantee.adjacency)
+        spend = Spend(purpose, amount, law.bought(amount, moved), law.sensitivity(moved))
         self.debit(spend)
         return spend
 
@@ -278,7 +196,7 @@ class Budget:
         sensitivity
             How far the losses, or the values checked, of neighbouring data sets can be apart.
         """
-        selection = Selection(purpose, amount, price_choice(amount, law, sensitivity), sensitivity)
+        selection = Selection(purpose, amount, law.bought(amount, sensitivity), sensitivity)
         self.debit(selection)
         return selection
 
@@ -307,44 +225,6 @@ class Budget:
             )
 
 
-def price(amount: Amount, law: type[Law], bounds: Bounds) -> Law:
-    """Return the law that `amount` buys against a change of at most `bounds`, rounded up.
-
-    * discrete Laplace: t = Δ₁/ε;  * max norm: t = Δ_∞/ε;  * discrete Gaussian: σ² = Δ₂²/2ρ.
-    """
-    if law is DiscreteGaussian:
-        if amount.rho is None:
-            raise ParameterError("Gaussian noise is paid for in rho")
-        return DiscreteGaussian(scale_up(Fraction(bounds.l2_squared) / (2 * amount.rho)))
-    if amount.epsilon is None:
-        raise ParameterError(f"{law.name} noise is paid for in epsilon")
-    if law is MaxNorm:
-        return MaxNorm(scale_up(Fraction(bounds.linf) / amount.epsilon), bounds.cells)
-    return DiscreteLaplace(scale_up(Fraction(bounds.l1) / amount.epsilon))
-
-
-def price_choice(amount: Amount, law: type[ChoiceLaw], sensitivity: int) -> ChoiceLaw:
-    """Return the law that `amount` buys for a choice, rounded up: t = 2Δ/ε.
-
-    ρ buys what ε = √(concentration·ρ) does, so that t² = 4Δ²/(concentration·ρ).
-    """
-    if sensitivity < 1:
-        raise ParameterError("a choice needs a sensitivity of at least 1")
-    if amount.epsilon is not None:
-        return law(scale_up(2 * Fraction(sensitivity) / amount.epsilon))
-    assert amount.rho is not None
-    square = 4 * Fraction(sensitivity) ** 2 / (law.concentration * amount.rho)
-    # ⌈2¹⁶·√square⌉ / 2¹⁶, in integers: at least the root.
-    return law(scale_up(Fraction(math.isqrt(math.ceil(square * (1 << 32))) + 1, 1 << 16)))
-
-
-def _sensitivity(law: type[Law], bounds: Bounds, adjacency: Adjacency) -> int:
-    moved = bounds.under(adjacency)
-    if law is DiscreteGaussian:
-        return moved.l2_squared
-    return moved.linf if law is MaxNorm else moved.l1
-
-
 @lru_cache(maxsize=1024)
 def cheapest(
     options: tuple[tuple[Amount, type[Law]], ...], bounds: Bounds
@@ -361,13 +241,11 @@ def cheapest(
     refused: ParameterError | None = None
     for amount, law in options:
         try:
-            bought = price(amount, law, bounds)
+            bought = law.bought(amount, bounds)
         except ParameterError as error:  # this law's scale does not fit 64 bits; another may
             refused = error
             continue
-        # With so many cells or so large an ε that the max-norm sampler would rarely accept,
-        # Laplace is used; the rule is made of public numbers.
-        if isinstance(bought, MaxNorm) and bought.scale * 16 < bounds.cells:
+        if not bought.is_practical:
             continue
         priced.append((bought.variance, amount, law, bought))
     if not priced:

@@ -15,28 +15,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpkde.errors import ParameterError
-from dpkde.privacy.budget import (
-    LEAST_DELTA,
-    Adjacency,
-    Amount,
-    Bounds,
-    Budget,
-    Debit,
-    Guarantee,
-    Selection,
-    Spend,
-    price,
-    price_choice,
-)
+from dpkde.privacy.amounts import Adjacency, Amount, Bounds
+from dpkde.privacy.budget import LEAST_DELTA, Budget, Debit, Guarantee, Selection, Spend
 from dpkde.privacy.concentrated import epsilon_of, rho_within
-from dpkde.privacy.laws import (
-    ChoiceLaw,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
-    Law,
-    SparseVector,
-)
+from dpkde.privacy.laws import CHOICES, NOISES
 from dpkde.privacy.numbers import Exact, plain, positive
 
 _NEIGHBOURS = {
@@ -47,8 +29,6 @@ _NEIGHBOURS = {
 UNIT = "one record"
 """What neighbours differ by."""
 
-_NOISES: dict[str, type[Law]] = {law.name: law for law in (DiscreteLaplace, DiscreteGaussian)}
-_CHOICES: dict[str, type[ChoiceLaw]] = {law.name: law for law in (Exponential, SparseVector)}
 _MOST_SPENDS = 1100
 _DIGITS = 160
 """Of one of many amounts, together: sums of many longer ones would take seconds."""
@@ -204,12 +184,15 @@ def _spend_from_json(item: Mapping[str, Any]) -> Debit:
         raise ParameterError("a spend is damaged")
     moved = int(digits)
     spend: Debit
-    if name in _CHOICES:
-        spend = Selection(purpose, amount, price_choice(amount, _CHOICES[name], moved), moved)
+    if name in CHOICES:
+        spend = Selection(purpose, amount, CHOICES[name].bought(amount, moved), moved)
     else:
+        law = NOISES[name]
+        if not law.is_scalar:
+            raise ParameterError("answers have noise of their own, not that of a table")
         # The sensitivity is in the norm of the law, whichever that is.
         bounds = Bounds(1, l1=moved, l2_squared=moved, linf=moved, nonnegative=False)
-        spend = Spend(purpose, amount, price(amount, _NOISES[name], bounds), moved)
+        spend = Spend(purpose, amount, law.bought(amount, bounds), moved)
     if moved < 1 or fraction_from_json(item["scale"]) != spend.law.scale:
         raise ParameterError("a scale does not fit its sensitivity")
     return spend

@@ -47,13 +47,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde import container
-from dpkde.accuracy import promise_from_json
 from dpkde.errors import BudgetError, FormatError, ParameterError
 from dpkde.families.base import Family
 from dpkde.kernels import Kernel
-from dpkde.planner import Plan, expect_format, plan_from_json
-from dpkde.privacy.budget import COUNT, Adjacency, Amount, Bounds, Budget, Guarantee
-from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm
+from dpkde.planning.plan import Plan, expect_format, plan_from_json
+from dpkde.planning.promise import promise_from_json
+from dpkde.privacy.amounts import COUNT, Adjacency, Amount, Bounds
+from dpkde.privacy.budget import Budget, Guarantee
+from dpkde.privacy.laws import NOISES
 from dpkde.privacy.statement import (
     UNIT,
     PrivacyStatement,
@@ -61,15 +62,12 @@ from dpkde.privacy.statement import (
     fraction_to_json,
     statement_to_json,
 )
-from dpkde.release.artifact import Release
+from dpkde.release.release import Release
 
 FORMAT = "dpkde-release"
 VERSION = 1
 _PREFIX = "family."
 _RATES = frozenset(1 << power for power in range(33))
-_LAWS: dict[str, type[Law]] = {
-    law.name: law for law in (DiscreteLaplace, MaxNorm, DiscreteGaussian)
-}
 
 
 def to_parts(release: Release) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -189,12 +187,13 @@ def _statement(entry: Mapping[str, Any], plan: Plan) -> PrivacyStatement:
         raise ParameterError("the spends are not those of a release")
     for item in entry["spends"]:
         bounds: Bounds = {"count": COUNT, "table": plan.pair.bounds}[item["purpose"]]
-        if item["purpose"] == "count" and item["law"] == MaxNorm.name:
-            raise ParameterError("a count has Laplace or Gaussian noise")
+        law = NOISES[item["law"]]
+        if item["purpose"] == "count" and not law.is_scalar:
+            raise ParameterError("a count has noise of its own, not that of a table")
         amount = Amount(
             epsilon=fraction_from_json(item["epsilon"]), rho=fraction_from_json(item["rho"])
         )
-        spend = budget.spend(item["purpose"], amount, _LAWS[item["law"]], bounds)
+        spend = budget.spend(item["purpose"], amount, law, bounds)
         if fraction_from_json(item["scale"]) != spend.law.scale or item["sensitivity"] != str(
             spend.sensitivity
         ):

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
-from dpkde.secrecy import unseen
+from dpkde.privacy.secrecy import unseen
 from dpkde.tables.cells import NUMBERS, records_in
 from dpkde.tables.frames import is_frame, open_frame
 from dpkde.tables.source import Piece, Source, chunk_rows

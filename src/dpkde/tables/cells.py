@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.secrecy import no_warnings, unseen
+from dpkde.privacy.secrecy import no_warnings, unseen
 
 NUMBERS = "fiub"
 CELLS = NUMBERS + "OUST"

@@ -32,8 +32,8 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from dpkde.arrays import as_rows, check_columns
 from dpkde.errors import SchemaError
+from dpkde.tables.arrays import as_rows, check_columns
 from dpkde.tables.batches import open_batches, open_cells, slices
 from dpkde.tables.cells import CELLS, NUMBERS
 from dpkde.tables.columnar import open_npy, open_parquet

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.compiled import exactly
+from dpkde.numerics.compiled import exactly
 
 _SPACE, _TAB = 32, 9
 _PLUS, _MINUS, _ZERO, _NINE = 43, 45, 48, 57

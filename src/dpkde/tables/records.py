@@ -41,7 +41,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.compiled import exactly
+from dpkde.numerics.compiled import exactly
 from dpkde.tables.numbers import parse_number
 
 MAX_RECORD = 1 << 20

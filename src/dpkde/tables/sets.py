@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.arrays import as_rows
 from dpkde.errors import SchemaError
+from dpkde.tables.arrays import as_rows
 from dpkde.tables.source import Piece, Source
 
 _CHUNK_VALUES = 1 << 22

@@ -1,1 +1,0 @@
-"""The client: answers from a release. Never imports the curator."""

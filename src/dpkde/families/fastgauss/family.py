@@ -1,0 +1,374 @@
+"""The fast Gauss transform (LSQ-FGT): the Gaussian kernel in a bounded domain of few axes.
+
+Space is cut into cells of one bandwidth. With z the centre of the cell of x,
+
+    e^{−‖x−y‖²} = Σ_r ∏_k (x_k − z_k)^{r_k} · h_{r_k}(y_k − z_k)/r_k!,   h_r Hermite functions.
+
+The family keeps r_k = 0 … ρ−1. A record adds its powers to the block of its cell; a query takes
+the blocks of the cells whose centres lie within a cutoff of it. The proof is in
+``proof.md``.
+
+**Other kernels.** The expansion is Taylor's, in x around z. It serves a kernel that is analytic at
+distances below half a cell from every offset y − z, and that fades fast enough for a cutoff.
+Laplacian, exponential, hat and every other kernel with a kink at zero is not analytic there. The
+Cauchy kernel is, but fades like 1/t²: no cutoff leaves out little, and near cells cover the domain.
+So this family serves the Gaussian, with any bandwidth; `Spline` serves every product kernel.
+
+Cost: ρ^d additions a record; ρ^d for each near cell a query, whatever the size of the domain. The
+release holds ρ^d cells for each unit cell of the domain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import FormatError, ParameterError
+from dpkde.families.base import (
+    Family,
+    Outlook,
+    Pair,
+    Prediction,
+    Table,
+    Tensors,
+    Terms,
+    Worst,
+)
+from dpkde.families.fastgauss import worst
+from dpkde.families.fastgauss.expansion import hermite_functions, quality, terms
+from dpkde.families.spline.family import MOST_CELLS
+from dpkde.families.spline.grid import unbounded
+from dpkde.families.spline.resolution import MOST_CHOSEN
+from dpkde.kernels import Gaussian, Points
+from dpkde.numerics.numbers import is_real, is_whole
+from dpkde.privacy.amounts import Bounds
+from dpkde.privacy.laws.quantiles import Weights
+from dpkde.space.domain import Mask
+from dpkde.space.frame import Frame
+
+Bound = Literal["refined", "product"]
+
+MAX_ORDER = 24
+_CUTOFFS = (2.0, 2.5, 3.0, 3.5, 4.0)
+_FAR_CUTOFFS = (3.0, 4.0, 5.0, 6.0)
+MOST_AXES = 256
+"""Beyond few axes there is a single term an axis left, and splines do better."""
+
+
+@dataclass(frozen=True)
+class FastGauss(Family):
+    """The fast Gauss transform.
+
+    Parameters
+    ----------
+    order
+        ρ, the number of terms an axis, from 1 to 24. None: chosen from the noisy count and ε.
+    cutoff
+        Cells whose centres are further than this from a query, in bandwidths, are left out. None:
+        √ρ as in the paper where the order is given, and chosen with the order where it is not.
+    repetitions
+        Copies of the table, each with noise of its own, for the paper's median
+        (``kde(queries, groups=repetitions)``). One is best: the budget is divided among them.
+    bound
+        ``"refined"``: the L1 bound (2(1 − 2^−ρ))^d. ``"product"``: the paper's general one, the
+        largest entry times the number of entries, ρ^d; for comparison.
+
+    Examples
+    --------
+    >>> FastGauss(order=8)
+    FastGauss(order=8, cutoff=None, repetitions=1, bound='refined')
+    """
+
+    order: int | None = None
+    cutoff: float | None = None
+    repetitions: int = 1
+    bound: Bound = "refined"
+
+    name: ClassVar[str] = "fastgauss"
+    version: ClassVar[int] = 1
+    lattice_bits: ClassVar[tuple[int, int]] = (16, 30)
+    is_biased: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for field, value, high in (
+            ("order", self.order, MAX_ORDER),
+            ("repetitions", self.repetitions, 1 << 10),
+        ):
+            if value is None and field == "order":
+                continue
+            if value is None or not is_whole(value) or not 1 <= value <= high:
+                raise ParameterError(
+                    f"{field} must be a whole number from 1 to {high}, got {value!r}"
+                )
+            object.__setattr__(self, field, int(value))
+        if self.cutoff is not None:
+            if not is_real(self.cutoff) or not 0.5 <= self.cutoff <= 16:
+                raise ParameterError(
+                    f"cutoff must be a distance from 0.5 to 16 bandwidths, got {self.cutoff!r}"
+                )
+            object.__setattr__(self, "cutoff", float(self.cutoff))
+        if self.bound not in ("refined", "product"):
+            raise ParameterError(f"bound must be 'refined' or 'product', got {self.bound!r}")
+
+    @classmethod
+    def terms(cls, frame: Frame) -> Terms:
+        """Of the Gaussian, the only kernel it serves."""
+        return Terms("ρ^d", "0.02 at order ρ = 6, 0.004 at 8", "Δ₁ = (2 − 2^(1−ρ))^d")
+
+    @property
+    def needs_outlook(self) -> bool:
+        """Whether the order is still open."""
+        return self.order is None
+
+    @classmethod
+    def obstacle(cls, frame: Frame) -> str | None:
+        """The Gaussian kernel, in a bounded domain."""
+        if not isinstance(frame.kernel, Gaussian):
+            return f"it expands the Gaussian kernel only, not the {frame.kernel.name} kernel"
+        if frame.dim > MOST_AXES:
+            return f"{frame.dim} columns are more than the {MOST_AXES} that it takes"
+        return unbounded(frame)
+
+    def _settled(self) -> tuple[int, float]:
+        if self.order is None:
+            raise ParameterError("the order of the fast Gauss transform is still open")
+        return self.order, math.sqrt(self.order) if self.cutoff is None else float(self.cutoff)
+
+    def sizes(self, frame: Frame) -> list[int]:
+        """Return how many unit cells cover each axis; they are centred on the domain."""
+        self.check(frame)
+        halves = frame.halves()
+        assert halves is not None
+        return [max(1, math.ceil(2 * half - 1e-9)) for half in halves.tolist()]
+
+    def _log_units(self, frame: Frame) -> float:
+        """Return the logarithm of the table's size at order 1: it may be beyond all bounds."""
+        return sum(math.log(size) for size in self.sizes(frame)) + math.log(self.repetitions)
+
+    def bounds(self, frame: Frame, bits: int) -> Bounds:
+        """See ``proof.md``; ParameterError with what would fit, if the table does not."""
+        order, _ = self._settled()
+        units, most = self._log_units(frame), math.log(MOST_CELLS) + 1e-9
+        size = units + frame.dim * math.log(order)
+        if size > most:
+            fits = [r for r in range(1, order) if units + frame.dim * math.log(r) <= most]
+            advice = f"order up to {max(fits)} fits" if fits else "use another family"
+            raise ParameterError(
+                f"this fast Gauss table would have 10^{size / math.log(10):.1f} cells, and at most "
+                f"2^26 are made: {advice}"
+            )
+        cells = math.prod(self.sizes(frame)) * self.repetitions * order**frame.dim
+        full = 1 << bits
+        if self.bound == "product":
+            l1, l2_squared = order**frame.dim * full, order**frame.dim * full**2
+        else:
+            counts = terms(order, frame.dim)[: bits + 1]
+            l1 = sum(count * (full >> r) for r, count in enumerate(counts))
+            l2_squared = sum(count * (full >> r) ** 2 for r, count in enumerate(counts))
+        return Bounds(
+            cells=cells,
+            l1=l1 * self.repetitions,
+            l2_squared=l2_squared * self.repetitions,
+            linf=full,
+            nonnegative=order == 1,
+        )
+
+    def choose(self, frame: Frame, outlook: Outlook) -> FastGauss:
+        """Return the family with the order and cutoff of least predicted error."""
+        if self.order is not None:
+            return replace(self, cutoff=self._settled()[1])
+        units = self._log_units(frame)
+        found: list[tuple[float, FastGauss]] = []
+        for order in range(1, MAX_ORDER + 1):
+            if units + frame.dim * math.log(order) > math.log(MOST_CHOSEN) + 1e-9:
+                break
+            for cutoff in _CUTOFFS if self.cutoff is None else (self.cutoff,):
+                family = replace(self, order=order, cutoff=cutoff)
+                with suppress(ParameterError):  # noise that does not fit 64 bits
+                    found.append((family.predict(frame, outlook).error, family))
+        if not found:
+            raise ParameterError(
+                "a fast Gauss table has at least one cell for each unit cell of the domain, and "
+                f"here these are 10^{units / math.log(10):.1f}; at most 2^22 "
+                "are chosen, with noise that fits 64 bits: use another family"
+            )
+        return min(found, key=lambda entry: entry[0])[1]
+
+    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
+        """Noise: the best law's times ‖g‖; approximation: Taylor's rest and the cutoff's."""
+        order, cutoff = self._settled()
+        bits = outlook.lattice(self, frame)
+        error, squared_norm = quality(order, cutoff, _halves(frame))
+        return outlook.prediction(
+            bounds=self.bounds(frame, bits),
+            bits=bits,
+            gain=math.sqrt(squared_norm / self.repetitions),
+            approximation=outlook.typical_density * error,
+            nanoseconds=20 + 5 * frame.dim + 2 * order**frame.dim,
+        )
+
+    def worst(self, frame: Frame, bits: int) -> Worst:
+        """Return the largest error of the expansion and its largest coefficients; see `worst`."""
+        order, cutoff = self._settled()
+        return worst.of_expansion(order, cutoff, _halves(frame), self.repetitions, bits)
+
+    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[FastGauss]:
+        """Yield every order that fits, with its cutoffs."""
+        units = self._log_units(frame)
+        for order in range(1, MAX_ORDER + 1) if self.order is None else (self.order,):
+            if units + frame.dim * math.log(order) > math.log(MOST_CHOSEN) + 1e-9:
+                break
+            for cutoff in _FAR_CUTOFFS if self.cutoff is None else (self.cutoff,):
+                yield replace(self, order=order, cutoff=cutoff)
+
+    def draw(self, frame: Frame, bits: int, seed: int) -> FastGaussPair:
+        """Return the pair: nothing is random."""
+        self.bounds(frame, bits)  # refuses a table that does not fit
+        return FastGaussPair(frame, bits, self, tuple(self.sizes(frame)))
+
+    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> FastGaussPair:
+        """Rebuild the pair from its parameters: the file holds no tensors of it."""
+        if tensors:
+            raise FormatError("this file holds tensors that the fastgauss family does not have")
+        return self.draw(frame, bits, 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return order, cutoff, repetitions and bound."""
+        return {
+            "order": self.order,
+            "cutoff": self.cutoff,
+            "repetitions": self.repetitions,
+            "bound": self.bound,
+        }
+
+    def summary(self, frame: Frame) -> str:
+        """Return the unit cells and the order, as in ``fastgauss 95×40 (order 8)``."""
+        wide = [size for size in self.sizes(frame) if size > 1]
+        shape = "×".join(map(str, wide)) or "1"
+        copies = f", {self.repetitions} copies" if self.repetitions > 1 else ""
+        return f"fastgauss {shape} (order {self.order}{copies})"
+
+
+def _halves(frame: Frame) -> tuple[float, ...]:
+    halves = frame.halves()
+    assert halves is not None
+    return tuple(halves.tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class FastGaussPair(Pair):
+    """Powers around cell centres, and Hermite functions."""
+
+    frame: Frame
+    bits: int
+    family: FastGauss
+    sizes: tuple[int, ...]
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """See ``proof.md``."""
+        return self.family.bounds(self.frame, self.bits)
+
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """Nothing: the expansion has no randomness."""
+        return {}
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.array(self.sizes, dtype=np.int64)
+
+    def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
+        """Return each record's integers: the slow twin of `accumulate`, in NumPy."""
+        order, _ = self.family._settled()
+        n, full = len(coordinates), 1 << self.bits
+        place = np.zeros(n, dtype=np.int64)
+        values = np.full((n, 1), full, dtype=np.int64)
+        for k, size in enumerate(self.sizes):
+            t = np.clip(coordinates[:, k] + size * 0.5, 0.0, float(size))
+            cell = np.minimum(t.astype(np.int64), size - 1)
+            place = place * size + cell
+            u = t - cell - 0.5
+            powers = np.full((n, order), full, dtype=np.int64)
+            for r in range(1, order):
+                powers[:, r] = np.rint(powers[:, r - 1] * u).astype(np.int64)
+            products = values[:, :, np.newaxis] * (powers[:, np.newaxis, :] / full)
+            values = np.rint(products).astype(np.int64).reshape(n, -1)
+        whole = np.zeros((n, math.prod(self.sizes), values.shape[1]), dtype=np.int64)
+        whole[np.arange(n), place] = values * counts[:, np.newaxis].astype(np.int64)
+        return np.tile(whole.reshape(n, -1), (1, self.family.repetitions))
+
+    def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
+        """Add every record's powers to the table, to each copy of it."""
+        from dpkde.families.fastgauss import hermite
+
+        order, _ = self.family._settled()
+        copies = table.reshape(self.family.repetitions, -1)
+        once = copies[0] if len(copies) == 1 else np.zeros(copies.shape[1], dtype=np.int64)
+        rows = np.ascontiguousarray(coordinates)
+        hermite.accumulate(rows, counts, 1 << self.bits, order, self._sizes, once)
+        if len(copies) > 1:
+            copies += once
+
+    def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
+        """Return the mean over copies, or the median of the means of groups of them."""
+        copies = table.reshape(self.family.repetitions, -1)
+        if not 1 <= groups <= len(copies):
+            raise ParameterError(
+                f"groups must be from 1 to the {len(copies)} repetitions, got {groups}"
+            )
+        edges = [len(copies) * j // groups for j in range(groups + 1)]
+        means = [copies[a:b].mean(axis=0) for a, b in pairwise(edges)]
+        answers = [self._answer(queries, np.ascontiguousarray(mean))[0] for mean in means]
+        return np.median(answers, axis=0) if groups > 1 else answers[0]
+
+    def _answer(self, queries: Points, table: NDArray[np.float64]) -> tuple[Points, Points]:
+        from dpkde.families.fastgauss import hermite
+
+        order, cutoff = self.family._settled()
+        located = self.frame.locate(queries)
+        answers, lengths = np.empty(len(located)), np.empty(len(located))
+        hermite.respond(located, order, cutoff, self._sizes, table, answers, lengths)
+        return answers / 2**self.bits, lengths
+
+    def weights(self, queries: Points) -> Weights:
+        """Return the Hermite functions of the cells within the cutoff, over 2^bits."""
+        order, cutoff = self.family._settled()
+        located = self.frame.locate(queries)
+        copies = self.family.repetitions
+        count = len(located)
+        rows = np.full((count, 1, 1), 1 / copies / 2**self.bits)
+        squares = np.zeros((count, 1))
+        for k, size in enumerate(self.sizes):
+            # Cells near the query along this axis, as (n_queries, cells); those beyond it last.
+            middle = located[:, k, np.newaxis] + (size - 1) / 2
+            most = min(size, int(2 * cutoff) + 1)
+            near = np.clip(np.ceil(middle - cutoff), 0, size - most) + np.arange(most)
+            squares = squares[:, :, np.newaxis] + ((middle - near) ** 2)[:, np.newaxis]
+            squares = squares.reshape(count, -1)
+            found = hermite_functions(middle - near, order)
+            rows = rows[:, :, np.newaxis, :, np.newaxis] * found[:, np.newaxis, :, np.newaxis]
+            rows = rows.reshape(count, squares.shape[1], -1)
+        rows[squares > cutoff**2] = 0.0
+        flat = rows.reshape(count, -1)
+        return Weights(flat, np.full(flat.shape[1], float(copies)))
+
+    def response_norm(self, queries: Points) -> NDArray[np.float64]:
+        """Return the length of g, over √repetitions and 2^bits."""
+        squares = self._answer(queries, np.empty(0))[1]
+        return np.asarray(np.sqrt(squares / self.family.repetitions) / 2**self.bits)
+
+    def own_variance(
+        self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the square of a typical bias: the relative error, times the answer."""
+        error = quality(*self.family._settled(), _halves(self.frame))[0]
+        return np.asarray((error * self.respond(queries, table)) ** 2)

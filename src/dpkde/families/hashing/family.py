@@ -1,0 +1,450 @@
+"""Locality sensitive hashing (LSQ-LSH): kernels that are the chance to share a random cell.
+
+Each of I repetitions cuts space into random cells, such that x and y share one with probability
+k(x, y). A record adds ±1 to the bucket of its cell; a query reads the bucket of its own, times the
+sign, and averages over repetitions. Cells are hashed into B' buckets, and each cell has a random
+sign, so that cells which collide cancel on average: unbiased at any B'. Where a repetition has at
+most B' cells they are numbered, and none collide. The cells of each kernel are drawn in
+`partitions`, from the cuts in `cuts`; the compiled loops are in `cells`, the proof in
+``proof.md``.
+
+Directions need no buckets: a plane through the origin has two sides, f is the side, ±1, and
+1 − θ/π = ½ + ½·E f(x)f(y). The ½ comes from the count.
+
+Cost: O(I·d) a record and a query for bins, O(I·d·planes) for hyperplanes, exponential in d for
+balls, O(I·size) for sets. The release holds I·B' cells.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import FormatError, ParameterError
+from dpkde.families.base import (
+    Family,
+    Outlook,
+    Pair,
+    Prediction,
+    Table,
+    Tensors,
+    Terms,
+    Worst,
+)
+from dpkde.families.hashing import cuts, partitions, worst
+from dpkde.families.hashing.cuts import Cut
+from dpkde.kernels import Geodesic, Kernel, Points
+from dpkde.numerics.numbers import is_whole
+from dpkde.privacy.amounts import Bounds
+from dpkde.privacy.laws.quantiles import Weights
+from dpkde.space.domain import Mask
+from dpkde.space.frame import Frame
+
+MOST_CELLS = 1 << 26
+MOST_CELLS_CHOSEN = 1 << 22
+MOST_BUCKETS = 1 << 15
+"""Bucket and sign are 16 of the 32 bits of a key: so many are independent for any two cells."""
+FARTHEST = 4096.0
+"""Bandwidths from the centre that float32 rows resolve well; further out they are clipped."""
+_BLOCK = 256
+_BLOCK_KEYS = 1 << 22
+"""Most rows, and most keys, that are computed at a time."""
+_LEAN = 0.1
+"""How far from uniform directions are taken to be: the mean of E f(x)f(x′) over pairs of them."""
+
+
+@dataclass(frozen=True)
+class Hashing(Family):
+    """Locality sensitive hashing.
+
+    Parameters
+    ----------
+    repetitions
+        Number of random partitions I. None: chosen from the noisy count, ε and `typical_density`.
+    buckets
+        Buckets a repetition B', a power of two up to 2¹⁵. None: chosen. 1 is allowed with signs.
+    signed
+        True: random signs, unbiased. False: plain counts with the bias of collisions subtracted,
+        as in the paper.
+
+    Examples
+    --------
+    >>> Hashing(repetitions=100, buckets=64)
+    Hashing(repetitions=100, buckets=64, signed=True)
+    """
+
+    repetitions: int | None = None
+    buckets: int | None = None
+    signed: bool = True
+
+    name: ClassVar[str] = "hashing"
+    version: ClassVar[int] = 1
+    lattice_bits: ClassVar[tuple[int, int]] = (0, 16)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.signed, bool):
+            raise ParameterError(f"signed must be True or False, got {self.signed!r}")
+        if self.repetitions is not None:
+            if not is_whole(self.repetitions) or not 1 <= self.repetitions <= 1 << 20:
+                raise ParameterError(
+                    f"repetitions must be a whole number from 1 to 2^20, got {self.repetitions!r}"
+                )
+            object.__setattr__(self, "repetitions", int(self.repetitions))
+        if self.buckets is not None:
+            size, least = self.buckets, 1 if self.signed else 2
+            if not is_whole(size) or not least <= size <= MOST_BUCKETS or size & (size - 1):
+                raise ParameterError(
+                    f"buckets must be a power of two from {least} to 2^15, got {size!r}"
+                )
+            object.__setattr__(self, "buckets", int(size))
+
+    @classmethod
+    def obstacle(cls, frame: Frame) -> str | None:
+        """Kernels with a hash, in a domain that is not wider than 2^13 bandwidths."""
+        halves = frame.halves()
+        found = partitions.obstacle(frame.kernel, halves)
+        if found is None and halves is not None and not (halves <= FARTHEST).all():
+            return "the bounds are more than 2^13 bandwidths apart; use a larger bandwidth"
+        return found
+
+    @classmethod
+    def terms(cls, frame: Frame) -> Terms:
+        """Cost depends on how the kernel cuts space."""
+        return Terms(partitions.cost(frame.kernel), "none", "Δ₁ = I, Δ₂ = √I, Δ∞ = 1")
+
+    @property
+    def needs_outlook(self) -> bool:
+        """Whether repetitions or buckets are still open."""
+        return self.repetitions is None or self.buckets is None
+
+    def _settled(self) -> tuple[int, int]:
+        if self.repetitions is None or self.buckets is None:
+            raise ParameterError("repetitions or buckets of the hashing are still open")
+        return self.repetitions, self.buckets
+
+    def _is_sides(self, kernel: Kernel) -> bool:
+        """Tell directions in a single bucket, where the side of a plane is the sign."""
+        return isinstance(kernel, Geodesic) and self.buckets == 1 and self.signed
+
+    def bounds(self, frame: Frame, bits: int) -> Bounds:
+        """A record adds ±2^bits to one bucket of each repetition; see the proof.
+
+        The bits are not needed for f: max-norm noise is drawn faster on a finer lattice.
+        """
+        repetitions, buckets = self._settled()
+        cells = repetitions * buckets
+        if cells > MOST_CELLS:
+            raise ParameterError(
+                f"{repetitions} repetitions of {buckets} buckets make {cells} cells, and at most "
+                "2^26 are made: use fewer"
+            )
+        unit = 1 << bits
+        return Bounds(
+            cells, repetitions * unit, repetitions * unit**2, unit, nonnegative=not self.signed
+        )
+
+    def worst(self, frame: Frame, bits: int) -> Worst | None:
+        """Return what collisions and cuts can do; see `worst`. None for space without bounds."""
+        sides = self._is_sides(frame.kernel)
+        found = worst.of_partitions(*self._settled(), signed=self.signed, sides=sides, bits=bits)
+        return found if frame.reach() is not None else None
+
+    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[Hashing]:
+        """Yield the repetitions and buckets that `choose` compares."""
+        self.check(frame)
+        for repetitions, buckets in self._sizes(frame):
+            yield replace(self, repetitions=repetitions, buckets=buckets)
+
+    def choose(self, frame: Frame, outlook: Outlook) -> Hashing:
+        """Return the family with repetitions and buckets of least predicted error.
+
+        Pure ε: noise grows with repetitions, the sampling error falls; one bucket and max-norm
+        noise are compared with many buckets and Laplace noise.
+        """
+        self.check(frame)
+        if not self.needs_outlook:
+            return self
+        found: list[tuple[float, int, Hashing]] = []
+        for family in self.settings(frame, outlook):
+            with suppress(ParameterError):  # a table of this size would not fit
+                error = family.predict(frame, outlook).error
+                found.append((error, math.prod(family._settled()), family))
+        if not found:
+            raise ParameterError("no number of repetitions fits this epsilon and capacity")
+        enough = 1.01 * min(entry[0] for entry in found)
+        return min((e for e in found if e[0] <= enough), key=lambda e: e[1])[2]
+
+    def _sizes(self, frame: Frame) -> Iterator[tuple[int, int]]:
+        """Yield repetitions and buckets to try."""
+        least = 1 if self.signed else 2
+        powers = [1 << power for power in range(MOST_BUCKETS.bit_length())]
+        sizes = [self.buckets] if self.buckets else [b for b in powers if b >= least]
+        if self.buckets is None and self.signed and isinstance(frame.kernel, Geodesic):
+            sizes = [1]
+        counts = sorted(
+            {round(2 ** (i / 2)) for i in range(2 * partitions.MOST_REPETITIONS.bit_length() - 1)}
+        )
+        most = partitions.most_repetitions(frame)
+        for repetitions in [self.repetitions] if self.repetitions else counts:
+            for buckets in sizes:
+                open_and_many = self.repetitions is None and repetitions > most
+                if repetitions * buckets <= MOST_CELLS_CHOSEN and not open_and_many:
+                    yield repetitions, buckets
+
+    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
+        """Noise from the best law; sampling √((Var m + (q − E m²)/B')/I).
+
+        m is the mass of the query's cell and q the mean kernel value over pairs of records, for
+        which `typical_density` stands; see `partitions.squared_mass`.
+        """
+        repetitions, buckets = self._settled()
+        bits = outlook.lattice(self, frame)
+        density = outlook.typical_density
+        if self._is_sides(frame.kernel):
+            lean = max(2 * density - 1, _LEAN)
+            variance, gain = lean * (1 - lean) / 4, 0.5
+        else:
+            square = partitions.squared_mass(frame, density)
+            collisions = 0.0 if partitions.cells_expected(frame) <= buckets / 2 else 1 / buckets
+            variance = square - density**2 + (density - square) * collisions
+            gain = 1.0
+            if not self.signed:
+                gain = 1 / math.sqrt(1 - 1 / buckets)
+        return outlook.prediction(
+            bounds=self.bounds(frame, bits),
+            bits=bits,
+            gain=gain / math.sqrt(repetitions),
+            approximation=math.sqrt(max(variance, 0.0) / repetitions),
+            nanoseconds=repetitions * (5 + partitions.nanoseconds(frame)),
+        )
+
+    def draw(self, frame: Frame, bits: int, seed: int) -> HashingPair:
+        """Draw the cuts of all repetitions."""
+        repetitions, buckets = self._settled()
+        self.check(frame)
+        self.bounds(frame, bits)
+        generator = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
+        halves = frame.halves()
+        pad = partitions.Sketchpad(generator, halves, frame.dim)
+        reps = np.arange(repetitions, dtype=np.int32)
+        made = pad.cut(frame.kernel, reps, np.ones(frame.dim))
+        base = pad.words(repetitions)
+        moves = np.full(repetitions, 33 - buckets.bit_length(), dtype=np.int32)
+        if self._is_sides(frame.kernel):
+            # The side itself is the sign: the highest bit of the key.
+            (planes,) = made
+            assert isinstance(planes, cuts.Planes)
+            made = [replace(planes, words=np.full(repetitions, -(1 << 31), dtype=np.int32))]
+            base[:] = 0
+        else:
+            made, direct = partitions.numbered(made, halves, buckets)
+            moves[direct], base[direct] = 0, 0
+        try:
+            cuts.check(made, frame.dim)
+        except ValueError:
+            raise ParameterError(
+                f"{repetitions} repetitions of this kernel in this box take too many numbers: use "
+                "fewer repetitions, a larger bandwidth, or family='fourier'"
+            ) from None
+        return HashingPair(frame, bits, self, tuple(made), base, moves)
+
+    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> HashingPair:
+        """Rebuild the pair from ``base``, ``moves`` and the cuts."""
+        try:
+            repetitions, buckets = self._settled()
+            self.bounds(frame, bits)
+        except ParameterError as error:
+            raise FormatError(f"the hashing family of this file is damaged: {error}") from None
+        rest = dict(tensors)
+        base, moves = rest.pop("base", None), rest.pop("moves", None)
+        for array in (base, moves):
+            if array is None or array.shape != (repetitions,) or array.dtype != np.int32:
+                raise FormatError("the hashing family of this file lacks its base or its moves")
+        assert base is not None
+        assert moves is not None
+        if not np.isin(moves, (0, 33 - buckets.bit_length())).all():
+            raise FormatError("the moves of the hashing family in this file are damaged")
+        made = cuts.restore(rest, repetitions, frame.dim)
+        return HashingPair(frame, bits, self, tuple(made), base, moves)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return repetitions, buckets and whether they are signed."""
+        return {
+            "repetitions": self.repetitions,
+            "buckets": self.buckets,
+            "signed": self.signed,
+        }
+
+    def summary(self, frame: Frame) -> str:
+        """Return the numbers, as in ``hashing 512 × 64``."""
+        plain = "" if self.signed else ", unsigned"
+        return f"hashing {self.repetitions} × {self.buckets}{plain}"
+
+
+@dataclass(frozen=True, eq=False)
+class HashingPair(Pair):
+    """Drawn cuts. `base` starts the keys; `moves` says how far a key is shifted to its bucket."""
+
+    frame: Frame
+    bits: int
+    family: Hashing
+    cuts: tuple[Cut, ...]
+    base: NDArray[np.int32]
+    moves: NDArray[np.int32]
+
+    @property
+    def count(self) -> int:
+        """I."""
+        return len(self.base)
+
+    @property
+    def constant(self) -> float:
+        """½ for directions: k = ½ + ½·E f(x)f(y)."""
+        return 0.5 if self._sides else 0.0
+
+    @cached_property
+    def _sides(self) -> bool:
+        return self.family._is_sides(self.frame.kernel)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """See ``proof.md``."""
+        return self.family.bounds(self.frame, self.bits)
+
+    @cached_property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The drawn cuts, as integers and float32."""
+        found: dict[str, NDArray[Any]] = {"base": self.base, "moves": self.moves}
+        for number, cut in enumerate(self.cuts):
+            for field, array in cut.tensors.items():
+                found[f"{number}.{cut.kind}.{field}"] = np.ascontiguousarray(array)
+        return found
+
+    def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
+        """Return each record's integers: bucket and sign from the keys, in NumPy."""
+        repetitions, buckets = self.family._settled()
+        blocks = [keys for _, keys in self._keys(coordinates)]
+        keys = np.concatenate([np.empty((0, repetitions), dtype=np.int32), *blocks])
+        unsigned = keys.astype(np.int64) & 0xFFFFFFFF
+        direct = self.moves == 0
+        place = np.where(direct, np.minimum(unsigned, buckets - 1), unsigned >> self.moves)
+        below = np.maximum(self.moves - 1, 0)
+        sign = np.where(direct | (not self.family.signed), 1, 1 - 2 * ((unsigned >> below) & 1))
+        parts = np.zeros((len(coordinates), repetitions, buckets), dtype=np.int64)
+        rows, reps = np.ogrid[: len(coordinates), :repetitions]
+        parts[rows, reps, place] = (sign * counts[:, np.newaxis]) << self.bits
+        return parts.reshape(len(coordinates), -1)
+
+    def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
+        """Add ±2^bits to one bucket of each repetition for every record."""
+        from dpkde.families.hashing import cells
+
+        _, buckets = self.family._settled()
+        moves, signed = self.moves.astype(np.int64), self.family.signed
+        for part, keys in self._keys(coordinates):
+            cells.tally(keys, counts[part], moves, buckets, signed, self.bits, table)
+
+    def _keys(self, coordinates: Points) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+        """Yield the keys of a few rows at a time, shape (n, repetitions)."""
+        step = max(4, min(_BLOCK, _BLOCK_KEYS // self.count))
+        for start in range(0, len(coordinates), step):
+            part = slice(start, min(start + step, len(coordinates)))
+            size = part.stop - start
+            rows = np.zeros((-(-size // 4) * 4, self.frame.dim), dtype=np.float32)
+            rows[:size] = np.clip(np.nan_to_num(coordinates[part]), -FARTHEST, FARTHEST)
+            keys = np.tile(self.base, (len(rows), 1))
+            for cut in self.cuts:
+                own = np.zeros((len(rows), len(cut.reps)), dtype=np.int32)
+                cut.add(rows, own)
+                if len(cut.reps) == self.count:
+                    keys += own
+                else:
+                    keys[:, cut.reps] += own
+            yield part, keys[:size]
+
+    def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
+        """Return the mean over repetitions, or the median of the means of groups of them."""
+        if not 1 <= groups <= self.count:
+            raise ParameterError(
+                f"groups must be from 1 to the {self.count} repetitions, got {groups}"
+            )
+        edges = [self.count * j // groups for j in range(groups + 1)]
+        parts = [slice(start, stop) for start, stop in itertools.pairwise(edges)]
+        means = self._sums(queries, table, parts)[:, :, 0] / np.diff(edges)[:, np.newaxis]
+        return np.asarray(means[0] if groups == 1 else np.median(means, axis=0))
+
+    def own_variance(
+        self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the variance of the mean over repetitions beyond the noise; NaN for one."""
+        if self.count < 2:
+            return np.full(len(queries), math.nan)
+        sums = self._sums(queries, table, [slice(0, self.count)])[0] / self.count
+        spread = np.maximum(sums[:, 1] - sums[:, 0] ** 2, 0.0) / (self.count - 1)
+        return np.asarray(np.maximum(spread - noise, 0.0))
+
+    def _sums(
+        self, queries: Points, table: NDArray[np.float64], parts: list[slice]
+    ) -> NDArray[np.float64]:
+        """Return what some repetitions say to each query, summed, and their squares summed."""
+        from dpkde.families.hashing import cells
+
+        _, buckets = self.family._settled()
+        located = self._located(queries)
+        shaped = table.reshape(self.count, buckets)
+        means, shrink = shaped.mean(axis=1), 1 / (1 - 1 / buckets) if buckets > 1 else 1.0
+        moves, signed = self.moves.astype(np.int64), self.family.signed
+        sums = np.zeros((len(parts), len(queries), 2))
+        for rows, keys in self._keys(located):
+            for own, part in zip(sums, parts, strict=True):
+                columns = np.ascontiguousarray(keys[:, part])
+                piece = shaped[part].reshape(-1)
+                cells.answer(
+                    columns, moves[part], buckets, signed, piece, means[part], shrink, own[rows]
+                )
+        scale = (0.5 if self._sides else 1.0) / 2**self.bits
+        sums[:, ~(np.abs(located) <= FARTHEST).all(axis=1)] = math.nan
+        return np.asarray(sums * (scale, scale**2))
+
+    def _located(self, queries: Points) -> Points:
+        """Return queries in the frame; those outside a box that cells are drawn in are refused."""
+        located = self.frame.locate(queries)
+        halves = self.frame.halves()
+        if halves is not None and partitions.needs_box(self.frame.kernel):
+            beyond = ~(np.abs(located) <= halves * (1 + 1e-9)).all(axis=1)
+            outside = np.isfinite(queries).all(axis=1) & beyond
+            if outside.any():
+                count = int(outside.sum())
+                raise ParameterError(
+                    f"{count} {'query lies' if count == 1 else 'queries lie'} outside the bounds, "
+                    "where hashing with the "
+                    f"{self.frame.kernel.name} kernel has no cells: ask inside, or publish with "
+                    "family='fourier' or wider bounds"
+                )
+        return located
+
+    @property
+    def draws(self) -> int:
+        """I."""
+        return self.count
+
+    def weights(self, queries: Points) -> Weights:
+        """Return 1/I for each repetition; where collisions are subtracted, for all its buckets."""
+        others = self.family._settled()[1] - 1
+        scale = (0.5 if self._sides else 1.0) / self.count / 2**self.bits
+        hashed = 0 if self.family.signed else int((self.moves != 0).sum())
+        values = np.array([[scale, scale / max(others, 1)]])
+        return Weights(values, np.array([self.count, float(hashed * others)]))
+
+    def response_norm(self, queries: Points) -> NDArray[np.float64]:
+        """Return 1/√I; a little more where the bias of collisions is subtracted."""
+        values, counts = self.weights(queries[:1])
+        return np.full(len(queries), math.sqrt(float(values[0] ** 2 @ counts)))

@@ -1,0 +1,37 @@
+"""The families that files may name, and that ``family="auto"`` compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpkde.errors import FormatError, ParameterError
+from dpkde.families.base import Family
+from dpkde.families.fastgauss import FastGauss
+from dpkde.families.fourier import Fourier
+from dpkde.families.hashing import Hashing
+from dpkde.families.spline import Spline
+
+
+def registry() -> dict[str, type[Family]]:
+    """Return the families by the name they have in a release file."""
+    families: tuple[type[Family], ...] = (Spline, FastGauss, Fourier, Hashing)
+    return {family.name: family for family in families}
+
+
+def family_from_json(
+    name: str, version: int, parameters: Mapping[str, Any], extra: tuple[type[Family], ...] = ()
+) -> Family:
+    """Rebuild a family from what a file says of it. Names are looked up, never imported."""
+    known = registry() | {family.name: family for family in extra}
+    if name not in known:
+        raise FormatError(
+            f"this file uses the family {name!r}, which is unknown here; "
+            "pass it as dpkde.load(path, families=[...])"
+        )
+    if version != known[name].version:
+        raise FormatError(f"this file uses version {version} of the family {name!r}")
+    try:
+        return known[name](**parameters)
+    except (ParameterError, TypeError) as error:
+        raise FormatError(f"the parameters of the family {name!r} are damaged: {error}") from None

@@ -1,0 +1,431 @@
+"""Tensor B-splines: every product kernel in a bounded domain of few wide axes.
+
+A record is spread over the nodes of a grid around it by B-spline weights, which are not negative
+and add up to one: **its L1 norm is one whatever the dimension, the degree or the domain**. A query
+takes the coefficients for which the splines best fit x ↦ k(x, y), by least squares. Degree and
+spacing are set per axis: an axis much narrower than the bandwidth keeps a constant (degree 0) or a
+line (degree 1 over a single interval), so that a table of many columns, few of them wide, fits.
+
+The proof is in ``proof.md``; one axis in `bsplines` and `narrow`; the choice of degrees and
+spacings in `resolution`; the compiled loops in `tensor`.
+
+Cost: ∏(p_k + 1) additions a record, over the splined axes k; a query touches the nodes within the
+kernel's reach. The release holds ∏(intervals_k + p_k) cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import FormatError, ParameterError
+from dpkde.families.base import (
+    Family,
+    Outlook,
+    Pair,
+    Prediction,
+    Table,
+    Tensors,
+    Terms,
+    Worst,
+    about,
+    no_repetitions,
+)
+from dpkde.families.spline import narrow, resolution, worst
+from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
+from dpkde.families.spline.grid import Grid, unbounded
+from dpkde.kernels import Points, ProductKernel, is_product
+from dpkde.numerics.numbers import is_real, is_whole
+from dpkde.privacy.amounts import Bounds
+from dpkde.privacy.laws.quantiles import Weights
+from dpkde.space.domain import Mask
+from dpkde.space.frame import Frame
+
+MOST_CELLS = 1 << 26
+"""The largest table that is made when asked for."""
+
+
+@dataclass(frozen=True)
+class Spline(Family):
+    """Tensor B-splines.
+
+    Parameters
+    ----------
+    degree
+        p from 0 to 5, one for all axes or one an axis. 0: a constant. 1 over a single interval: a
+        line. None: chosen.
+    spacing
+        Distance between nodes in bandwidths, one for all axes or one an axis. None: chosen from
+        the noisy count, ε and `typical_density`.
+    ridge
+        λ ≥ 0, one for all axes or one an axis: how far coefficients are shrunk to let less noise
+        through, at the price of bias. None: chosen; 0 where degree and spacing are given.
+    slopes
+        For each axis its weight in the group of narrow axes, out of 65,536, if it is tilted; 0 for
+        all others. None: chosen.
+    arch
+        The weight of the joint curvature of all narrow axes in that group; 0: none. None: chosen,
+        and 0 where degree and spacing are given.
+
+    Examples
+    --------
+    >>> Spline(degree=3, spacing=0.5)
+    Spline(degree=3, spacing=0.5, ridge=None, slopes=None, arch=None)
+    """
+
+    degree: int | tuple[int, ...] | None = None
+    spacing: float | tuple[float, ...] | None = None
+    ridge: float | tuple[float, ...] | None = None
+    slopes: tuple[int, ...] | None = None
+    arch: int | None = None
+
+    name: ClassVar[str] = "spline"
+    version: ClassVar[int] = 1
+    lattice_bits: ClassVar[tuple[int, int]] = (narrow.SHARE_BITS, 30)
+    is_biased: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for field, low, high in (
+            ("degree", 0, MAX_DEGREE),
+            ("spacing", 1e-3, 1e6),
+            ("ridge", 0, 10),
+            ("slopes", 0, (1 << narrow.SHARE_BITS) - 1),
+            ("arch", 0, (1 << narrow.SHARE_BITS) - 1),
+        ):
+            value = getattr(self, field)
+            if value is None:
+                continue
+            many = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
+            whole = field in ("degree", "slopes", "arch")
+            for entry in value if many else (value,):
+                if not (is_whole if whole else is_real)(entry) or not low <= entry <= high:
+                    kind = "a whole number" if whole else "a number"
+                    raise ParameterError(
+                        f"{field} must be {kind} from {low} to {high}, one for all axes or one an "
+                        f"axis, got {value!r}"
+                    )
+            plain = int if whole else float
+            kept = tuple(plain(entry) for entry in value) if many else plain(value)
+            object.__setattr__(self, field, kept)
+
+    @classmethod
+    def terms(cls, frame: Frame) -> Terms:
+        """The same for every product kernel, but for what a kink does to the bias.
+
+        Where 1 − profile(t) goes like |t|^r at zero, splines of spacing h are off by some h^r.
+        """
+        kernel, bias = frame.kernel, "∝ h^(p+1)"
+        assert isinstance(kernel, ProductKernel)
+        if not kernel.is_smooth:
+            near, far = 1 - kernel.profile(np.array([1e-6, 2e-6]))
+            bias = f"∝ h^{np.log2(far / near):.2g} at zero"
+        return Terms("∏(p + 1)", bias, "Δ₁ = 1")
+
+    @property
+    def needs_outlook(self) -> bool:
+        """Whether degree or spacing is still open."""
+        return self.degree is None or self.spacing is None
+
+    @classmethod
+    def obstacle(cls, frame: Frame) -> str | None:
+        """Product kernels, in a bounded domain."""
+        kernel = frame.kernel
+        if not isinstance(kernel, ProductKernel) or not is_product(kernel):
+            return f"this {kernel.name} kernel is not a product over axes"
+        if float(kernel.profile(np.array([FARTHEST]))[0]) > FADED:
+            return f"this {kernel.name} kernel has not faded {FARTHEST:g} bandwidths away"
+        return unbounded(frame)
+
+    def settle(self, frame: Frame) -> Spline:
+        """Return the family with one entry an axis, degree and spacing being given."""
+        if self.degree is None or self.spacing is None:
+            raise ParameterError("degree or spacing of the splines is still open")
+        self.check(frame)
+        return resolution.settle(self, frame)
+
+    def grid(self, frame: Frame) -> Grid:
+        """Return the table's layout; ParameterError with what would fit, where it is too large."""
+        settled = self.settle(frame)
+        grid = Grid.of(settled, frame)
+        if grid.cells > MOST_CELLS:
+            raise ParameterError(
+                f"this spline table would have {about(grid.cells)} cells, and at most 2^26 are "
+                f"made: {_what_fits(settled, frame)}"
+            )
+        return grid
+
+    def bounds(self, frame: Frame, bits: int) -> Bounds:
+        """L1 is 2^bits exactly; L2 by the largest squares of each axis; see the proof."""
+        return self.grid(frame).bounds(bits)
+
+    def choose(self, frame: Frame, outlook: Outlook) -> Spline:
+        """Return the family with degrees, spacings and ridges of least predicted error."""
+        self.check(frame)
+        return resolution.choose(self, frame, outlook) if self.needs_outlook else self.settle(frame)
+
+    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
+        """Noise: the best law's, times the gains of all axes; approximation: see `resolution`."""
+        settled = self.settle(frame)
+        bits = outlook.lattice(settled, frame)
+        gain, error = resolution.quality(settled, frame)
+        return outlook.prediction(
+            bounds=settled.bounds(frame, bits),
+            bits=bits,
+            gain=gain,
+            approximation=outlook.typical_density * error,
+            nanoseconds=30 + 10 * frame.dim + 4 * Grid.of(settled, frame).parts,
+        )
+
+    def worst(self, frame: Frame, bits: int) -> Worst:
+        """Return the largest error of the fit and the largest coefficients; see `worst`."""
+        kernel = frame.kernel
+        assert isinstance(kernel, ProductKernel)
+        return worst.of_grid(kernel, Grid.of(self.settle(frame), frame), bits)
+
+    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[Spline]:
+        """Yield what is best as the fit's error weighs more and more against the noise."""
+        if not self.needs_outlook:
+            yield self.settle(frame)
+        else:
+            yield from resolution.settings(self, frame)
+
+    def draw(self, frame: Frame, bits: int, seed: int) -> SplinePair:
+        """Return the pair: nothing is random."""
+        settled = self.settle(frame)
+        return SplinePair(frame, bits, settled, settled.grid(frame))
+
+    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> SplinePair:
+        """Rebuild the pair from its parameters: the file holds no tensors of it."""
+        if tensors:
+            raise FormatError("this file holds tensors that the spline family does not have")
+        # One entry an axis, so that a small file cannot ask for many axes.
+        for given in (self.degree, self.spacing, self.ridge, self.slopes):
+            if not isinstance(given, tuple) or len(given) != frame.dim:
+                raise FormatError("the spline family of this file lacks entries for some axes")
+        if type(self.arch) is not int:
+            raise FormatError("the spline family of this file lacks its arch")
+        return self.draw(frame, bits, 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return degree, spacing, ridge and slopes of each axis."""
+
+        def plain(value: Any) -> Any:
+            return list(value) if isinstance(value, tuple) else value
+
+        fields = ("degree", "spacing", "ridge", "slopes", "arch")
+        return {field: plain(getattr(self, field)) for field in fields}
+
+    def summary(self, frame: Frame) -> str:
+        """Return the shape of the table, as in ``spline 99×43 (degree 3)``."""
+        grid = Grid.of(self.settle(frame), frame)
+        shape = "×".join(map(str, grid.shape)) or "1"
+        degrees = dict.fromkeys([int(grid.group > 1)] if not grid.axes else grid.degrees.tolist())
+        return f"spline {shape} (degree {'/'.join(map(str, degrees))})"
+
+
+@dataclass(frozen=True, eq=False)
+class SplinePair(Pair):
+    """B-spline weights and least squares coefficients, on a grid."""
+
+    frame: Frame
+    bits: int
+    family: Spline
+    grid: Grid
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """See ``proof.md``."""
+        return self.grid.bounds(self.bits)
+
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """Nothing: splines have no randomness."""
+        return {}
+
+    def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
+        """Return each record's integers: the slow twin of `accumulate`, in NumPy."""
+        grid, n = self.grid, len(coordinates)
+        masses = grid.masses(self.bits)
+        levels = np.ones((n, grid.group))
+        levels[:, 1 : 1 + len(grid.tilted)] = coordinates[:, grid.tilted] * grid.leans
+        if grid.arch:
+            height = np.zeros(n)
+            for k, column in enumerate(grid.arched):
+                t = np.clip(coordinates[:, column] * grid.arch_leans[k], -1.0, 1.0)
+                height += grid.arch_weights[k] * (1.5 * t * t - 0.5)
+            levels[:, -1] = height
+        parts = np.rint(np.clip(levels, -1.0, 1.0) * masses).astype(np.int64)
+        for axis, column in enumerate(grid.columns):
+            t = (coordinates[:, column] + grid.halves[axis]) * grid.scales[axis]
+            t = np.clip(t, 0.0, float(grid.intervals[axis]))
+            cell = np.minimum(t.astype(np.int64), grid.intervals[axis] - 1)
+            weights = _weights(t - cell, int(grid.degrees[axis]))
+            running = np.rint(np.cumsum(weights, axis=1)[:, :-1] * 2.0**32).astype(np.int64)
+            running = np.minimum(running, 1 << 32)[:, np.newaxis]
+            part = parts[:, :, np.newaxis]
+            upto = np.concatenate([(running * part + (1 << 31)) >> 32, part], axis=2)
+            spread = np.diff(upto, axis=2, prepend=0)
+            wide = np.zeros((n, parts.shape[1], grid.nodes[axis]), dtype=np.int64)
+            for j in range(spread.shape[2]):
+                wide[np.arange(n), :, cell + j] = spread[:, :, j]
+            parts = wide.reshape(n, -1)
+        return parts * counts[:, np.newaxis].astype(np.int64)
+
+    def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
+        """Add every record's parts to the table."""
+        from dpkde.families.spline import tensor
+
+        grid = self.grid
+        tensor.accumulate(
+            np.ascontiguousarray(coordinates),
+            counts,
+            grid.columns,
+            grid.halves,
+            grid.scales,
+            grid.intervals,
+            grid.degrees,
+            grid.strides,
+            grid.tilted,
+            grid.leans,
+            grid.arched,
+            grid.arch_leans,
+            grid.arch_weights,
+            grid.masses(self.bits),
+            grid.tilt_stride,
+            table,
+        )
+
+    def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
+        """Return ⟨table, g(y)⟩ / 2^bits, from the nodes near each query."""
+        from dpkde.families.spline import tensor
+
+        no_repetitions(self.family.name, groups)
+        grid, located = self.grid, self.frame.locate(queries)
+        answers = np.empty(len(located))
+        tensor.respond(
+            located,
+            self._group(located),
+            grid.columns,
+            grid.halves,
+            grid.scales,
+            grid.nodes,
+            grid.degrees,
+            grid.strides,
+            *self._responses,
+            PHASES,
+            grid.tilt_stride,
+            table,
+            answers,
+        )
+        return np.asarray(answers / 2**self.bits)
+
+    def weights(self, queries: Points) -> Weights:
+        """Return the products of the axes' coefficients, over 2^bits."""
+        located = self.frame.locate(queries)
+        rows = self._group(located) / 2**self.bits
+        for axis, factor in enumerate(self._coefficients(located).swapaxes(0, 1)):
+            real = factor[:, np.newaxis, : self.grid.nodes[axis]]  # no others than there are
+            rows = (rows[:, :, np.newaxis] * real).reshape(len(rows), -1)
+        return Weights(rows, np.ones(rows.shape[1]))
+
+    def response_norm(self, queries: Points) -> NDArray[np.float64]:
+        """Return the product of the axes' ‖c_k(y)‖₂, over 2^bits."""
+        located = self.frame.locate(queries)
+        lengths = np.sqrt((self._coefficients(located) ** 2).sum(axis=2)).prod(axis=1)
+        group = np.sqrt((self._group(located) ** 2).sum(axis=1))
+        return np.asarray(lengths * group / 2**self.bits)
+
+    def _coefficients(self, located: Points) -> NDArray[np.float64]:
+        """Return what each splined axis says to each query, shape (n_queries, axes, near)."""
+        from dpkde.families.spline import tensor
+
+        grid = self.grid
+        values, radii = self._responses
+        found = np.empty((len(located), len(grid.axes), values.shape[2]))
+        tensor.coefficients(
+            located,
+            grid.columns,
+            grid.halves,
+            grid.scales,
+            grid.nodes,
+            grid.degrees,
+            values,
+            radii,
+            PHASES,
+            found,
+        )
+        return found
+
+    def own_variance(
+        self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the square of a typical bias: the relative error of the fit, times the answer."""
+        error = resolution.quality(self.family, self.frame)[1]
+        return np.asarray((error * self.respond(queries, table)) ** 2)
+
+    def _group(self, located: Points) -> NDArray[np.float64]:
+        """Return what narrow axes say to each query: one number for each cell of their group."""
+        kernel, grid = self.frame.kernel, self.grid
+        assert isinstance(kernel, ProductKernel)
+        flat, height = np.ones(len(located)), np.zeros(len(located))
+        ratios = []
+        tilted = set(grid.tilted.tolist())
+        for k, (column, half) in enumerate(grid.narrow):
+            level, slope, curve = narrow.line(kernel, half, located[:, column])
+            flat *= level
+            if column in tilted:
+                ratios.append(np.divide(slope, level, out=np.zeros_like(slope), where=level > 0))
+            if grid.arch:
+                bowed = np.divide(curve, level, out=np.zeros_like(curve), where=level > 0)
+                height += bowed * grid.arch_weights[k]
+        if grid.arch:
+            # The best multiple of Σ a_k P₂(t_k) for Σ r_k P₂(t_k): the P₂ are orthogonal.
+            ratios.append(height / float((grid.arch_weights**2).sum()))
+        weights = grid.shares / (1 << narrow.SHARE_BITS)
+        return np.asarray(np.column_stack([flat, *(flat * ratio for ratio in ratios)]) / weights)
+
+    @cached_property
+    def _responses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The coefficients of every splined axis, padded to one array, and their radii."""
+        kernel, grid = self.frame.kernel, self.grid
+        assert isinstance(kernel, ProductKernel)
+        found: list[Response] = [
+            axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).response() for axis in grid.axes
+        ]
+        widest = max((r.values.shape[1] for r in found), default=1)
+        values = np.zeros((len(found), PHASES + 3, widest))
+        for axis, response in enumerate(found):
+            values[axis, :, : response.values.shape[1]] = response.values
+        return values, np.array([r.radius for r in found], dtype=np.int64)
+
+
+def _what_fits(family: Spline, frame: Frame) -> str:
+    """Return what would fit in place of a settled table that does not."""
+    assert isinstance(family.spacing, tuple)
+    largest = resolution.WIDEST_SPACING / max(family.spacing)
+    for factor in np.geomspace(1.05, max(largest, 1.05), 40).tolist() if frame.dim <= 64 else ():
+        wider = replace(family, spacing=tuple(h * factor for h in family.spacing), slopes=None)
+        if largest > factor and Grid.of(wider.settle(frame), frame).cells <= MOST_CELLS:
+            return (
+                f"a spacing {factor:.2g} times as large would fit, or leave degree and spacing open"
+            )
+    return f"leave degree and spacing open (degree up to {MAX_DEGREE} is chosen), or use 'fourier'"
+
+
+def _weights(u: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
+    """Return the B-splines of the p + 1 nodes around each u: `tensor.weigh` in NumPy."""
+    weights = np.zeros((len(u), degree + 1))
+    weights[:, 0] = 1.0
+    for d in range(1, degree + 1):
+        carried = np.zeros(len(u))
+        for r in range(d):
+            part = weights[:, r] * (1 / d)
+            weights[:, r] = carried + (r + 1 - u) * part
+            carried = (u + (d - 1 - r)) * part
+        weights[:, d] = carried
+    return weights

@@ -1,0 +1,1 @@
+"""Compilation, threads, and what counts as a number."""

@@ -1,0 +1,119 @@
+"""What is known in public before a table is made: rows, a typical density, what ε can buy."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import ParameterError
+from dpkde.families.base import Outlook
+from dpkde.kernels import ProductKernel, home, is_product
+from dpkde.kernels.base import gauss_points, graded
+from dpkde.privacy.amounts import Amount
+from dpkde.privacy.budget import Budget, Guarantee, Spend
+from dpkde.privacy.laws import Law, laws_of
+from dpkde.space.frame import Frame
+
+FEWEST_ROWS = 1 << 12
+WORTHWHILE = 50
+"""Where nothing is known of the number of records, the count's share is set as for a release worth
+making: at least 4096 records, and a typical density of at least fifty times 1/(εn)."""
+USUAL_DENSITIES = (0.01, 0.05)
+GATHERED = 8.0
+
+
+def options(budget: Budget, sampler: str) -> tuple[tuple[Amount, type[Law]], ...]:
+    """Return the (amount, law) pairs that what is left of a budget can buy."""
+    left = {"epsilon": budget.left_pure(), "rho": budget.left_concentrated()}
+    ways = ((left[law.paid_in], law) for law in laws_of(sampler))
+    return tuple((amount, law) for amount, law in ways if amount is not None)
+
+
+def outlook(
+    budget: Budget,
+    frame: Frame,
+    rows: float | None,
+    density: float | None,
+    sampler: str,
+    capacity_bits: int,
+) -> Outlook:
+    """Return what is known in public, for what is left of a budget."""
+    level = typical(frame, density)
+    return Outlook(
+        rows or assumed_rows(budget.guarantee, level),
+        level,
+        budget.guarantee.adjacency,
+        options(budget, sampler),
+        capacity_bits,
+        next((s.law for s in budget.spends if isinstance(s, Spend) and s.purpose == "count"), None),
+    )
+
+
+def assumed_rows(guarantee: Guarantee, density: float) -> float:
+    """Return how many records to set the count's share for, where nothing is known of them."""
+    if guarantee.rho is not None:
+        strength = math.sqrt(2 * float(guarantee.rho))
+    else:
+        assert guarantee.epsilon is not None
+        strength = float(guarantee.epsilon)
+    return max(WORTHWHILE / max(strength * density, 2.0**-40), float(FEWEST_ROWS))
+
+
+def typical(frame: Frame, guess: float | None) -> float:
+    """Return the KDE value to plan for: the caller's guess or ours, at least that of even data."""
+    return max(usual_density(frame) if guess is None else guess, evenly_spread(frame))
+
+
+def usual_density(frame: Frame) -> float:
+    """Return the KDE value to plan for where the caller guesses none.
+
+    A bandwidth is worth choosing where typical values are some hundredths, and the paper's are
+    from 0.01 to 0.08. Over very wide axes they are lower: records seldom gather in less than an
+    eighth of an axis, which makes 8 times what even data have, axis by axis.
+    """
+    low, high = USUAL_DENSITIES
+    shares = _shares(frame)
+    if shares is None:
+        return high
+    return min(max(float(np.minimum(GATHERED * shares, 1.0).prod()), low), high)
+
+
+def evenly_spread(frame: Frame) -> float:
+    """Return about the KDE of records spread evenly over the domain: hardly any data have less.
+
+    ½ for directions; for sets that of single elements; 0 where nothing is known.
+    """
+    if home(frame.kernel) != "space":
+        return 0.5 if home(frame.kernel) == "sphere" else 1 / frame.dim
+    shares = _shares(frame)
+    return 0.0 if shares is None else float(shares.prod())
+
+
+def _shares(frame: Frame) -> NDArray[np.float64] | None:
+    """Return I/(w + I) for axes of w bandwidths, I^d the integral of the kernel; None if unknown.
+
+    That is about the part of an axis that a kernel covers.
+    """
+    kernel, halves = frame.kernel, frame.halves()
+    if home(kernel) != "space" or halves is None:
+        return None
+    with np.errstate(all="ignore"):  # bounds may be as far apart as floats go
+        try:
+            if isinstance(kernel, ProductKernel) and is_product(kernel):
+                whole = _profile_integral(kernel)
+            else:
+                unit = kernel.integral(frame.dim) / kernel.bandwidth.determinant(frame.dim)
+                whole = float(unit ** (1 / frame.dim))
+        except (ArithmeticError, ParameterError):
+            return None
+        shares: NDArray[np.float64] = whole / (2 * halves + whole)
+        return shares if np.isfinite(shares).all() else None
+
+
+@lru_cache(maxsize=64)
+def _profile_integral(kernel: ProductKernel) -> float:
+    t, mass = gauss_points(graded(min(kernel.profile_reach(1e-8), 1e4)))
+    return 2 * float(kernel.profile(t) @ mass)

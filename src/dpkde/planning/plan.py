@@ -1,0 +1,407 @@
+"""Plans: everything that is fixed in public before a sketch is made.
+
+A `Plan` is frozen and is a file. It holds the frame (kernel, domain, dimension), the family with
+all parameters set and its randomness drawn, and the lattice. Whoever has the same plan makes
+sketches that can be merged, bit for bit.
+
+`plan` reads no data: it chooses from the caller's public guess of the number of records.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from dpkde import container
+from dpkde.errors import FormatError, ParameterError, VersionError
+from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family, Outlook, Pair, Prediction, Tensors
+from dpkde.families.registry import family_from_json, registry
+from dpkde.kernels import Kernel, kernel_from_json
+from dpkde.numerics.numbers import is_real, is_whole
+from dpkde.planning.choice import Best, Candidate, Chooser, rank
+from dpkde.planning.outlook import outlook
+from dpkde.planning.promise import Promise, promise, promise_from_json
+from dpkde.planning.split import after_count
+from dpkde.privacy.amounts import Adjacency
+from dpkde.privacy.budget import Budget, Guarantee
+from dpkde.privacy.numbers import Exact
+from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
+from dpkde.space.frame import Frame
+from dpkde.tables.arrays import check_columns
+
+PLAN_FORMAT = "dpkde-plan"
+PLAN_VERSION = 1
+LEAST_DENSITY = 1e-6
+MOST_AXES = 1 << 20
+"""Most columns that a file may declare."""
+
+
+class Prospect(NamedTuple):
+    """What n records can be promised, foreseen from public numbers.
+
+    Attributes
+    ----------
+    rows
+        About the least n for which the error asked for can be promised.
+    bound
+        The error that can be promised for as many records as expected.
+    """
+
+    rows: int
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The public half of a mechanism, frozen. Make one with `dpkde.plan`.
+
+    Attributes
+    ----------
+    frame
+        Kernel, domain and dimension.
+    family
+        With every parameter set.
+    pair
+        The drawn (f, g).
+    capacity_bits
+        Sums are kept modulo 2⁶⁴; up to 2^capacity_bits records they cannot wrap.
+    seed
+        Where the public randomness came from.
+    columns
+        Names of the columns, if they have any.
+    considered
+        The families that were compared, the chosen one first, with the errors to expect; empty
+        where the number of records was neither guessed nor known.
+    promise
+        The (α, η) that it was made for, if any; what is published under it keeps that or refuses.
+    promised
+        What can be promised: how many records it takes. Only in a plan just made.
+    """
+
+    frame: Frame
+    family: Family
+    pair: Pair
+    capacity_bits: int
+    seed: int
+    columns: tuple[str, ...] | None = None
+    considered: tuple[Candidate, ...] = ()
+    promise: Promise | None = None
+    promised: Prospect | None = None
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """The error to expect, where the number of records was guessed or known."""
+        return self.considered[0].prediction if self.considered else None
+
+    @property
+    def bits(self) -> int:
+        """Bits after the binary point of the lattice."""
+        return self.pair.bits
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What a file says of this plan, apart from its tensors."""
+        return {
+            "kernel": {
+                "name": self.frame.kernel.name,
+                "version": self.frame.kernel.version,
+                "parameters": self.frame.kernel.to_json(),
+            },
+            "domain": {
+                "kind": self.frame.domain.kind,
+                "dim": self.frame.dim,
+                "parameters": self.frame.domain.to_json(),
+            },
+            "family": {
+                "name": self.family.name,
+                "version": self.family.version,
+                "parameters": self.family.to_json(),
+            },
+            "lattice": {"bits": self.bits, "capacity_bits": self.capacity_bits},
+            "seed": str(self.seed),
+            "columns": None if self.columns is None else list(self.columns),
+            # Plans without a promise are described as they were before there were any.
+            **({} if self.promise is None else {"promise": asdict(self.promise)}),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint: sketches merge if and only if it is the same."""
+        return container.digest(container.canonical(self.document), self.pair.tensors)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to a file."""
+        document = {"format": PLAN_FORMAT, "format_version": PLAN_VERSION, "plan": self.document}
+        container.write(path, document, self.pair.tensors)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        families: Sequence[type[Family]] = (),
+        kernels: Sequence[type[Kernel]] = (),
+    ) -> Plan:
+        """Read a plan from a file."""
+        document, tensors = container.read(path)
+        expect_format(document, PLAN_FORMAT, PLAN_VERSION, str(path))
+        return plan_from_json(document.get("plan"), tensors, tuple(families), tuple(kernels))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        told = f", predicted error {self.prediction.error:.2g}" if self.prediction else ""
+        if self.promise is not None:
+            told += f", for α = {self.promise.alpha:g} at η = {self.promise.eta:g}"
+        return (
+            f"<Plan: {describe(self)}, {self.pair.bounds.cells} cells on a 2^-{self.bits} "
+            f"lattice{told}>"
+        )
+
+
+def describe(plan: Plan) -> str:
+    """Return kernel, family and dimension in a few words."""
+    kernel, family = plan.frame.kernel, plan.family
+    return (
+        f"{kernel.name} σ={kernel.bandwidth!r}, {family.summary(plan.frame)}, "
+        f"{plan.frame.domain.kind}, d={plan.frame.dim}"
+    )
+
+
+def expect_format(document: Mapping[str, Any], name: str, version: int, path: str) -> None:
+    """Check that a file is of the kind and version we read."""
+    if document.get("format") != name:
+        raise FormatError(f"{path} is not a {name} file but {document.get('format')!r}")
+    found = document.get("format_version")
+    if found != version:
+        raise VersionError(
+            f"{path} has {name} version {found!r}; this dpkde reads version {version}: "
+            "install a newer dpkde"
+        )
+
+
+def plan_from_json(
+    document: Any,
+    tensors: Tensors,
+    families: tuple[type[Family], ...] = (),
+    kernels: tuple[type[Kernel], ...] = (),
+) -> Plan:
+    """Rebuild a plan from a file's document and the tensors of its family."""
+    try:
+        kernel = kernel_from_json(
+            str(document["kernel"]["name"]),
+            int(document["kernel"]["version"]),
+            document["kernel"]["parameters"],
+            kernels,
+        )
+        domain = domain_from_json(str(document["domain"]["kind"]), document["domain"]["parameters"])
+        family = family_from_json(
+            str(document["family"]["name"]),
+            int(document["family"]["version"]),
+            document["family"]["parameters"],
+            families,
+        )
+        bits, capacity = document["lattice"]["bits"], document["lattice"]["capacity_bits"]
+        seed, columns = int(document["seed"]), document["columns"]
+        dim = document["domain"]["dim"]
+        if not all(type(v) is int for v in (bits, capacity, dim)):
+            raise TypeError
+        if columns is not None:
+            columns = tuple(str(name) for name in columns)
+            if len(columns) != dim:
+                raise ValueError
+        least, most = family.lattice_bits
+        if not (least <= bits <= most and 0 <= capacity <= 62 and seed >= 0):
+            raise ValueError
+        if not 1 <= dim <= MOST_AXES:
+            raise ValueError
+    except FormatError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        raise FormatError("the plan in this file is damaged") from None
+    try:
+        frame = Frame.of(kernel, domain, dim)
+        wanted = promise_from_json(document.get("promise"), frame)
+        pair = family.restore(frame, bits, tensors)
+    except FormatError:
+        raise
+    except (ArithmeticError, MemoryError, TypeError, ValueError) as error:
+        raise FormatError(f"the plan in this file is damaged: {error}") from None
+    return Plan(frame, family, pair, capacity, seed, columns, promise=wanted)
+
+
+def as_family(family: str | Family) -> Chooser:
+    """Return the family that a caller means: a name, an instance, or ``"auto"``, any of them."""
+    if isinstance(family, Family):
+        return family
+    if isinstance(family, type) and issubclass(family, Family):
+        raise ParameterError(f"family must be an instance: write {family.__name__}()")
+    known = registry()
+    if family == "auto":
+        return Best(tuple(known.values()))
+    if family not in known:
+        raise ParameterError(
+            f"family must be 'auto', {', '.join(map(repr, known))} or a family, got {family!r}"
+        )
+    return known[family]()
+
+
+def check_density(value: float | None) -> float | None:
+    """Check a guess of a typical KDE value."""
+    if value is None:
+        return None
+    if not is_real(value) or not LEAST_DENSITY <= value <= 1:
+        raise ParameterError(
+            f"typical_density is a guess of a typical KDE value, from {LEAST_DENSITY:g} to 1, got "
+            f"{value!r}"
+        )
+    return float(value)
+
+
+def check_capacity(bits: int) -> int:
+    """Check a declared capacity of 2^bits records."""
+    if not is_whole(bits) or not 1 <= bits <= 47:
+        raise ParameterError(f"capacity_bits must be from 1 to 47, got {bits!r}")
+    return int(bits)
+
+
+def check_rows(value: int | None) -> int | None:
+    """Check a public guess of the number of records."""
+    if value is None:
+        return None
+    if not is_real(value) or not 1 <= value < 2**62 or value != int(value):
+        raise ParameterError(
+            f"expected_rows is a public guess of n, a whole number from 1 to 2^62, got {value!r}"
+        )
+    return int(value)
+
+
+def draw_plan(
+    frame: Frame,
+    family: Chooser,
+    view: Outlook,
+    *,
+    seed: int | None,
+    columns: Sequence[str] | None,
+    predicted: bool,
+) -> Plan:
+    """Set what is open, draw the public randomness, and freeze."""
+    if seed is None:
+        seed = secrets.randbits(128)
+    elif not is_whole(seed) or seed < 0:
+        raise ParameterError(f"seed must be a whole number, at least 0, got {seed!r}")
+    names = None if columns is None else tuple(str(name) for name in columns)
+    if names is not None and len(names) != frame.dim:
+        raise ParameterError(f"{len(names)} column names for {frame.dim} columns")
+    considered = rank(family, frame, view) if predicted else ()
+    settled = considered[0].family if considered else family.choose(frame, view)
+    assert settled is not None
+    bits = view.lattice(settled, frame)
+    return Plan(
+        frame,
+        settled,
+        settled.draw(frame, bits, int(seed)),
+        view.capacity_bits,
+        int(seed),
+        names,
+        considered,
+    )
+
+
+def plan(
+    *,
+    kernel: Kernel,
+    bounds: BoundsLike = None,
+    epsilon: Exact | None = None,
+    delta: Exact = 0,
+    rho: Exact | None = None,
+    family: str | Family = "auto",
+    adjacency: str = Adjacency.ADD_REMOVE,
+    seed: int | None = None,
+    expected_rows: int | None = None,
+    typical_density: float | None = None,
+    alpha: float | None = None,
+    eta: float | None = None,
+    simultaneous: bool = False,
+    dim: int | None = None,
+    columns: Sequence[str] | None = None,
+    capacity_bits: int = DEFAULT_CAPACITY_BITS,
+    sampler: str = "dpkde",
+) -> Plan:
+    """Return a plan, made from public numbers. Reads no data and spends nothing.
+
+    Parameters are those of `dpkde.publish`; `expected_rows` is a public guess of the number of
+    records (with `alpha` and `eta` it may be left out: the plan is then for as many as the promise
+    needs, ``plan.promised.rows``), `dim` the number of columns where neither bounds nor bandwidth
+    tell it, and 2^capacity_bits the number of records up to which sums cannot wrap.
+
+    >>> from dpkde import Gaussian
+    >>> plan(kernel=Gaussian(0.1), bounds=[(0, 1), (0, 1)], epsilon=1, expected_rows=100_000)
+    ... # doctest: +ELLIPSIS
+    <Plan: gaussian σ=0.1, spline ... (degree ...), box, d=2, ... cells ..., predicted error ...>
+    """
+    guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
+    density, rows = check_density(typical_density), check_rows(expected_rows)
+    check_columns(columns)
+    frame = make_frame(kernel, as_domain(bounds, columns), dim)
+    chosen = as_family(family)
+    names = None if columns is None else tuple(str(name) for name in columns)
+    check_room(frame, names, chosen)
+    capacity = check_capacity(capacity_bits)
+    wanted = promise(alpha, eta, simultaneous, frame)
+    promised = None
+    if wanted is not None:
+        from dpkde.planning.prospects import Assured, Prospects, prospect
+
+        chosen, density = Assured.of(chosen, wanted), 1.0
+        told = Prospects(chosen, frame, guarantee, sampler, capacity, rows)
+        promised = prospect(told, rows)
+        rows = rows or promised.rows
+    if chosen.needs_outlook and rows is None:
+        raise ParameterError(
+            "expected_rows (--expected-rows) is needed to choose the family's parameters: a public "
+            "guess of the number of records"
+        )
+    budget = Budget(guarantee)
+    view = outlook(budget, frame, rows, density, sampler, capacity)
+    made = draw_plan(
+        frame,
+        chosen,
+        after_count(budget, chosen, frame, view, sampler),
+        seed=seed,
+        columns=names,
+        predicted=rows is not None,
+    )
+    return made if promised is None else replace(made, promise=wanted, promised=promised)
+
+
+def check_plan(plan: Any) -> Plan:
+    """Check that a plan is one, and not the path of its file."""
+    if not isinstance(plan, Plan):
+        raise ParameterError("plan must be a Plan; read one from a file by dpkde.Plan.load(path)")
+    return plan
+
+
+def check_room(frame: Frame, columns: Sequence[str] | None, family: Chooser) -> None:
+    """Refuse what no file could describe, before anything is spent on it."""
+    set_by_caller = family.to_json() if isinstance(family, Family) else None
+    container.check_room(frame.kernel.to_json(), frame.domain.to_json(), columns, set_by_caller)
+
+
+def make_frame(
+    kernel: Kernel, domain: Domain, dim: int | None, fallback_dim: int | None = None
+) -> Frame:
+    """Check the kernel and build the frame; `fallback_dim` counts where nothing tells the width."""
+    if isinstance(kernel, type) or not isinstance(kernel, Kernel):
+        raise ParameterError(
+            f"kernel must be a kernel such as dpkde.Gaussian(bandwidth=0.1), got {kernel!r}"
+        )
+    return Frame.of(kernel, domain, dim, fallback_dim)

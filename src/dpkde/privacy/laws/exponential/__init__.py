@@ -1,0 +1,1 @@
+"""The exponential mechanism and the sparse vector technique: `law`, `sampler`, and ``proof.md``."""

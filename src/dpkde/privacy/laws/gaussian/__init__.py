@@ -1,0 +1,1 @@
+"""Discrete Gaussian noise: `law`, `sampler`, and ``proof.md``."""

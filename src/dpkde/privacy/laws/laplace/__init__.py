@@ -1,0 +1,1 @@
+"""Discrete Laplace noise: `law`, `sampler`, and ``proof.md``."""

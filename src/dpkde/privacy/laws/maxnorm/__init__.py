@@ -1,0 +1,1 @@
+"""The L∞ mechanism: `law`, `sampler`, and ``proof.md``."""

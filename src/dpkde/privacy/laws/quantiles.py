@@ -1,0 +1,184 @@
+"""The exact law of the noise at a query, and its quantiles.
+
+At a query with weights g the error of a sum is Σ_j g_j z_j over the table's noise z, plus p times
+the count's noise, plus what the family's own randomness adds, taken as normal with a given
+variance. All are symmetric and independent, so that with φ the product of their characteristic
+functions
+
+    P(|error| ≤ t) = (2/π) ∫₀^∞ φ(u)·sin(ut)/u du.
+
+Laplace noise of scale b has φ = ∏ 1/(1 + b²g_j²u²) (b here such that the variance is that of the
+discrete law), Gaussian noise φ = exp(−σ²‖g‖²u²/2), and max-norm noise, uniform on a cube of
+radius r, φ = E ∏ sin(ug_j r)/(ug_j r) over r, whose law is known. The midpoint rule with
+step h gives the integral but for P(|error| > 2π/h − t), which is below 10⁻⁸.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.privacy.laws.base import Law
+from dpkde.privacy.laws.factors import TERMS, Factor
+
+Floats = NDArray[np.float64]
+
+_SPAN = 2 * math.pi / 44
+"""Step of the midpoint rule, in units of 1/(standard deviation)."""
+_MOST_NODES = 400
+"""Enough for a single Laplace weight, whose φ fades slowest: to 10⁻⁵."""
+_SMALL = 1e-8
+_EXACT = 64
+"""So many of the largest weights are taken one by one."""
+_NUMBERS = 1 << 20
+"""Most that are held at a time."""
+
+
+class Weights(NamedTuple):
+    """The entries of g(y) that are not zero, over 2^bits; in any order, signs do not matter.
+
+    Attributes
+    ----------
+    values
+        Shape (n_queries, n_weights), or (1, n_weights) where all queries have the same.
+    counts
+        Shape (n_weights,): how many cells have this weight.
+    """
+
+    values: Floats
+    counts: Floats
+
+
+def half_widths(
+    law: Law,
+    weights: Weights,
+    level: float,
+    *,
+    count_law: Law | None = None,
+    count_weights: Floats | None = None,
+    normal: Floats | float = 0.0,
+) -> Floats:
+    """Return t with P(|error| ≤ t) = level for each query.
+
+    Parameters
+    ----------
+    law, weights
+        Of the noise on the table.
+    level
+        Between 0 and 1; beyond 1 − 10⁻⁷ the result is that of 1 − 10⁻⁷.
+    count_law, count_weights
+        Of the noise on the count, if it has any; weights of shape (n_queries,).
+    normal
+        Variance of a normal part, a number or shape (n_queries,).
+    """
+    part = _Table.of(law, weights)
+    total = part.variance + np.nan_to_num(normal)
+    heavy = np.zeros_like(total)
+    if count_law is not None and count_weights is not None:
+        heavy = count_weights**2 * count_law.variance
+        total = total + heavy
+    deviation = np.sqrt(np.where(total > 0, total, 1.0))
+    nodes = part.nodes(deviation)
+    # Rows of u in units of 1/deviation.
+    v = (np.arange(nodes, dtype=np.float64) + 0.5) * _SPAN
+    u = v / deviation[:, np.newaxis]
+    phi = law.characteristic(part, u)
+    phi = phi * np.exp(-0.5 * u**2 * np.broadcast_to(normal, total.shape)[:, np.newaxis])
+    if count_law is not None:
+        phi = phi * count_law.characteristic_of_one(u**2 * heavy[:, np.newaxis])
+    found = _solve(np.asarray(phi, dtype=np.float64), v, min(level, 1 - 1e-7))
+    return np.asarray(np.where(total > 0, found * deviation, 0.0))
+
+
+def _solve(phi: Floats, v: Floats, level: float) -> Floats:
+    """Return t with (2/π)·h·Σ φ(v)·sin(vt)/v = level: Newton's steps between brackets."""
+    low, high = np.zeros(len(phi)), np.full(len(phi), 22.0)
+    t = new = np.full(len(phi), 2.0)
+    for _ in range(60):
+        angle = v * t[:, np.newaxis]
+        inside = 2 / math.pi * _SPAN * (phi * np.sin(angle) / v).sum(axis=1)
+        slope = 2 / math.pi * _SPAN * (phi * np.cos(angle)).sum(axis=1)
+        low, high = np.where(inside < level, t, low), np.where(inside < level, high, t)
+        with np.errstate(all="ignore"):
+            step = t + (level - inside) / slope
+        fine = (step > low) & (step < high)
+        new = np.where(fine, step, (low + high) / 2)
+        if np.abs(new - t).max(initial=0.0) < 1e-9:
+            break
+        t = new
+    return np.asarray(new)
+
+
+class _Table(NamedTuple):
+    """The table's part: squared weights, the largest of them on their own, and the others' sums.
+
+    Attributes
+    ----------
+    law
+        Of the noise on a cell.
+    squares, counts
+        The largest weights squared, and how many cells have each.
+    powers
+        Σ g^{2k} of the others, k = 1, 2, …, shape (n_queries, `TERMS`).
+    edge
+        The largest of the others, squared.
+    """
+
+    law: Law
+    squares: Floats
+    counts: Floats
+    powers: Floats
+    edge: Floats
+
+    @classmethod
+    def of(cls, law: Law, weights: Weights) -> _Table:
+        # Queries that are not finite have no weights; their answers are NaN in any case.
+        squares, counts = np.nan_to_num(weights.values) ** 2, weights.counts
+        if squares.shape[1] <= 2 * _EXACT:
+            none = np.zeros((len(squares), TERMS))
+            return cls(law, squares, counts, none, np.zeros(len(squares)))
+        # Weights are many only where each belongs to a cell of its own.
+        ordered = np.partition(squares, squares.shape[1] - _EXACT, axis=1)
+        others = ordered[:, :-_EXACT]
+        powers, power = np.empty((len(squares), TERMS)), np.ones_like(others)
+        for k in range(TERMS):
+            power = power * others
+            powers[:, k] = power.sum(axis=1)
+        return cls(law, ordered[:, -_EXACT:], np.ones(_EXACT), powers, others.max(axis=1))
+
+    @property
+    def variance(self) -> Floats:
+        return np.asarray(self.law.variance * (self.squares @ self.counts + self.powers[:, 0]))
+
+    def nodes(self, deviation: Floats) -> int:
+        """Return how many nodes are needed: until φ of the table's part has faded."""
+        largest = np.maximum(self.squares.max(axis=1, initial=0.0), 1e-300)
+        alike = float((self.variance / self.law.variance / largest).min(initial=200.0))
+        share = float((self.variance / deviation**2).min(initial=1.0))
+        # φ(u) ≤ (1 + b²u²·largest)^{−alike}, and b²·largest·alike is half the variance.
+        rate = max(min(alike, 200.0), 1.0)
+        v = math.sqrt(2 * rate * (_SMALL ** (-1 / (rate + 0.5)) - 1) / max(share, 1e-3))
+        return int(min(max(v, 8.0) / _SPAN + 2, _MOST_NODES))
+
+    def product(self, u: Floats, factor: Factor) -> Floats:
+        """Return ∏ factor(u·g_j): the largest weights one by one, the others by a power series.
+
+        Where the series no longer holds, all the largest have passed its end, too: φ has faded.
+        """
+        squared = u**2
+        found = np.empty(squared.shape)
+        step = max(1, _NUMBERS // max(len(squared) * len(self.counts), 1))
+        for start in range(0, squared.shape[1], step):
+            part = squared[:, start : start + step, np.newaxis] * self.squares[:, np.newaxis]
+            found[:, start : start + step] = factor.product(part, self.counts)
+        if not self.edge.any():
+            return found
+        far = squared * self.edge[:, np.newaxis] > factor.reach
+        near = np.where(far, 0.0, squared)
+        total = np.zeros_like(near)
+        for k in range(TERMS - 1, -1, -1):
+            total = (total + factor.series[k] * self.powers[:, k : k + 1]) * near
+        return np.where(far, 0.0, found * np.exp(total))

@@ -1,0 +1,125 @@
+"""Answers from a release: sums, densities and their standard errors.
+
+Nothing here has ever seen a point. Queries are answered in chunks, so memory stays bounded for any
+number of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import ParameterError
+from dpkde.kernels import Points, home
+from dpkde.numerics.numbers import is_whole
+from dpkde.numerics.pool import mapped
+from dpkde.planning.promise import to_grid
+from dpkde.release.release import Release
+from dpkde.space.domain import universe_of
+from dpkde.tables import check_known, is_frame, is_sparse, open_points, query_sets
+from dpkde.tables.arrays import QueriesLike, as_queries
+
+CHUNK_QUERIES = 4096
+
+
+def kernel_sum(release: Release, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
+    """Return the estimate of Σ k(x, y) at each query."""
+    if not is_whole(groups) or groups < 1:
+        raise ParameterError(f"groups must be a whole number, at least 1, got {groups!r}")
+    table = release.table.astype(np.float64)
+    pair = release.plan.pair
+    sums = answer(release, queries, lambda chunk: pair.respond(chunk, table, groups))
+    return sums / float(release.rate) + pair.constant * release.count
+
+
+def kde(
+    release: Release, queries: QueriesLike, *, groups: int = 1, clip: bool = True
+) -> NDArray[np.float64]:
+    """Return the KDE at each query, clipped to [0, 1] unless told otherwise."""
+    values = kernel_sum(release, queries, groups=groups) / release.count
+    return np.clip(values, 0.0, 1.0) if clip else values
+
+
+def kernel_sum_standard_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
+    """Return √Var(cell)·‖g(y)‖: the cells' noise is uncorrelated, with equal variances.
+
+    Where a kernel has a constant part, the noise on the count comes on top.
+    """
+    constant = release.plan.pair.constant
+    return np.hypot(_table_error(release, queries), constant * deviation(release, "count"))
+
+
+def standard_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
+    """Return √(Var s + (p − c)²·Var n)/n for p = c + s/n, c the kernel's constant part."""
+    part = kde(release, queries) - release.plan.pair.constant
+    count_part = part * deviation(release, "count")
+    return np.hypot(_table_error(release, queries), count_part) / release.count
+
+
+def deviation(release: Release, purpose: str) -> float:
+    """Return the standard deviation of the noise on ``"table"`` or ``"count"``."""
+    law = release.law(purpose)
+    return math.sqrt(law.variance) if law is not None else 0.0
+
+
+def _table_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
+    """Return what the table's noise does to a sum."""
+    pair = release.plan.pair
+    gains = answer(release, queries, pair.response_norm)
+    return deviation(release, "table") * gains / float(release.rate)
+
+
+def sampling_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
+    """Return what the family itself adds to the error of `kde`, by its own estimate."""
+    variance, rate = deviation(release, "table") ** 2, float(release.rate)
+    table = release.table.astype(np.float64)
+    pair = release.plan.pair
+
+    def own(chunk: Points) -> NDArray[np.float64]:
+        noise = variance * pair.response_norm(chunk) ** 2
+        variances = pair.own_variance(chunk, table, noise)
+        if rate < 1:
+            # A sample of rate q adds Σ k²·(1 − q) to its sum, at most that of k.
+            variances = variances + np.maximum(pair.respond(chunk, table), 0.0) * (1 - rate)
+        return np.sqrt(variances)
+
+    return answer(release, queries, own) / rate / release.count
+
+
+def _rows(release: Release, queries: QueriesLike) -> Points:
+    """Return queries as an array; from a data frame the release's columns, by name."""
+    universe = universe_of(release.domain)
+    if universe is not None and isinstance(queries, (list, tuple, set, frozenset)):
+        return query_sets(queries, universe)
+    if is_sparse(queries):
+        queries = queries.toarray()
+    check_known(queries)
+    if not is_frame(queries):
+        return as_queries(queries, release.dim)
+    source = open_points(queries, release.columns)
+    parts = [as_queries(piece.rows(), release.dim) for piece in source.read()]
+    return np.concatenate(parts) if parts else np.empty((0, release.dim))
+
+
+def answer(
+    release: Release, queries: QueriesLike, function: Callable[[Points], NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Return a function of queries, a chunk at a time; NaN where a query is not finite."""
+    rows = _rows(release, queries)
+    if release.promise is not None:
+        rows = to_grid(release.plan.frame, rows, release.promise.pitch)
+    if home(release.kernel) == "sphere":
+        directed = np.abs(rows).max(axis=1, initial=0.0, keepdims=True) > 0
+        rows = np.where(directed, rows, math.nan)  # zero has no direction
+    starts = range(0, len(rows), CHUNK_QUERIES)
+    chunks = (rows[start : start + CHUNK_QUERIES] for start in starts)
+    answers = np.empty(len(rows))
+    several = len(rows) > CHUNK_QUERIES
+    results = mapped(function, chunks) if several else map(function, chunks)
+    for start, values in zip(starts, results, strict=True):
+        answers[start : start + CHUNK_QUERIES] = values
+    answers[~np.isfinite(rows).all(axis=1)] = math.nan
+    return answers

@@ -1,0 +1,119 @@
+"""How far answers can be from the truth: a bound for all queries, and an interval for each."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import ParameterError
+from dpkde.families.base import NO_WORST, Worst
+from dpkde.kernels import Points
+from dpkde.numerics.numbers import is_real
+from dpkde.planning import promise as accuracy
+from dpkde.privacy.laws.quantiles import half_widths
+from dpkde.release.answers import answer, deviation, kde
+from dpkde.release.release import Release
+from dpkde.tables.arrays import QueriesLike
+
+Floats = NDArray[np.float64]
+
+DOUBT = 3.0
+"""How many standard deviations of an estimated variance it is raised by."""
+BIAS = 2.0
+"""How many times its typical size a bias is taken to be at most."""
+_NUMBERS = 1 << 21
+"""Most weights held at a time."""
+
+
+def error_bound(release: Release, eta: float) -> float:
+    """Return α for η, from the release's plan, laws and count; see `dpkde.planning.promise`."""
+    if not is_real(eta) or not 1e-9 <= eta < 1:
+        raise ParameterError(f"eta must be from 1e-9 to below 1, got {eta!r}")
+    plan, law, worst = release.plan, release.law("table"), _worst(release)
+    if worst is None:
+        raise ParameterError(NO_WORST.format(plan.family.name))
+    assert law is not None
+    setting = accuracy.Setting(
+        release.count, release.law("count"), float(release.rate), plan.pair.constant
+    )
+    pitch = release.promise.pitch if release.promise is not None else None
+    return accuracy.error_bound(worst, law, setting, float(eta), plan.frame, pitch)
+
+
+def interval(
+    release: Release, queries: QueriesLike, level: float, bias: str | None
+) -> tuple[Floats, Floats]:
+    """Return the ends of an interval for the KDE at each query, within [0, 1]."""
+    if not is_real(level) or not 0 < level < 1:
+        raise ParameterError(f"level must be between 0 and 1, got {level!r}")
+    if bias is None:
+        bias = "typical" if release.promise is None else "worst"
+    if bias not in ("typical", "worst"):
+        raise ParameterError(f"bias must be 'typical' or 'worst', got {bias!r}")
+    if bias == "worst" and _worst(release) is None:
+        raise ParameterError(NO_WORST.format(release.family.name))
+    table, level = release.table.astype(np.float64), float(level)
+    middle = kde(release, queries, clip=False)
+    width = answer(release, queries, lambda rows: _half_width(release, rows, table, level, bias))
+    pitch = release.promise.pitch if release.promise is not None else None
+    width += accuracy.moving_cost(release.plan.frame, pitch)
+    return np.clip(middle - width, 0.0, 1.0), np.clip(middle + width, 0.0, 1.0)
+
+
+def _half_width(release: Release, chunk: Points, table: Floats, level: float, bias: str) -> Floats:
+    """Return half the interval's length at a few queries.
+
+    The error of a KDE value p is (N + nδ − (p − c)Z)/ñ: see `dpkde.planning.promise`. p is not
+    known, so the interval's own upper end stands for it: once to find that, once more to be sure.
+    """
+    if not len(chunk):
+        return np.empty(0)
+    most = max(1, _NUMBERS // release.plan.pair.weights(chunk[:1]).values.shape[1])
+    if len(chunk) > most:
+        parts = (chunk[start : start + most] for start in range(0, len(chunk), most))
+        return np.concatenate([_half_width(release, part, table, level, bias) for part in parts])
+    pair, law = release.plan.pair, release.law("table")
+    assert law is not None
+    rate, rows = float(release.rate), float(release.rate) * release.count
+    own, offset = _own_error(release, chunk, table, bias)
+    sums, weights = pair.respond(chunk, table), pair.weights(chunk)
+    part = np.abs(np.clip(sums / rows, -pair.constant, 1 - pair.constant))
+    for _ in range(2):
+        width = offset + half_widths(
+            law,
+            weights,
+            level,
+            count_law=release.law("count"),
+            count_weights=part * rate,
+            normal=own,
+        )
+        part = np.minimum(np.abs(sums / rows) + width / rows, max(pair.constant, 1 - pair.constant))
+    return np.asarray(width / rows)
+
+
+def _worst(release: Release) -> Worst | None:
+    return release.family.worst(release.plan.frame, release.plan.bits)
+
+
+def _own_error(release: Release, chunk: Points, table: Floats, bias: str) -> tuple[Floats, Floats]:
+    """Return the variance and the bias that the family and sampling add to sums, generously."""
+    pair, rate = release.plan.pair, float(release.rate)
+    rows = rate * release.count
+    noise = deviation(release, "table") ** 2 * pair.response_norm(chunk) ** 2
+    worst = _worst(release)
+    own = pair.own_variance(chunk, table, noise)
+    offset = np.full(len(chunk), 0.0 if worst is None else worst.bias * rows)
+    if pair.draws:
+        # What repetitions show of their variance is itself uncertain: noise has heavy tails.
+        own = own + DOUBT * math.sqrt(5 / pair.draws) * (own + noise)
+        if worst is not None:
+            own = np.fmin(own, worst.variance * rows**2)
+    else:
+        if bias == "typical":
+            offset = BIAS * np.sqrt(own) if worst is None else np.fmin(BIAS * np.sqrt(own), offset)
+        own = np.zeros(len(chunk))
+    if rate < 1:
+        own = own + np.maximum(pair.respond(chunk, table), 0.0) * (1 - rate)
+    return own, offset

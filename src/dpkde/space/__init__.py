@@ -1,0 +1,1 @@
+"""Where points live: domains, and the frame in which points become coordinates."""

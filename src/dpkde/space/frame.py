@@ -1,0 +1,168 @@
+"""The frame: domain, kernel and dimension together, in which points become coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import ParameterError, SchemaError
+from dpkde.kernels import Kernel, Points, home
+from dpkde.numerics.numbers import LARGEST
+from dpkde.space.domain import Box, Domain, Mask, Sets, Sphere, Unbounded
+
+
+class _Walls(NamedTuple):
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    inverse: NDArray[np.float64]
+    drop: bool
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The public frame in which points are measured: domain, kernel and dimension.
+
+    `place` is for private records, `locate` for queries; both return coordinates relative to the
+    domain's centre in units of the bandwidth, and both work row by row.
+    """
+
+    kernel: Kernel
+    domain: Domain
+    dim: int
+
+    def __post_init__(self) -> None:
+        """Refuse what would overflow: coordinates are squared, and summed over axes."""
+        reach = self.reach()
+        if reach is not None and not reach <= LARGEST:
+            raise ParameterError(
+                "the bounds are more than 1e150 bandwidths wide, and numbers so large overflow "
+                "when they are squared: use narrower bounds or a larger bandwidth"
+            )
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        domain: Domain,
+        dim: int | None = None,
+        fallback_dim: int | None = None,
+    ) -> Frame:
+        """Check that kernel, domain and points agree on where they live, and on the columns.
+
+        A kernel of directions or of sets brings its domain with it, where none is declared.
+        """
+        told = {
+            "the table": dim,
+            "the bounds": domain.dim,
+            "the bandwidth": getattr(kernel, "dim", None) or kernel.bandwidth.dim,
+        }
+        known = {source: value for source, value in told.items() if value is not None}
+        if not known and fallback_dim is not None:
+            known["the table"] = fallback_dim
+        if not known:
+            ways = {
+                "space": "bounds, a bandwidth for each column",
+                "sphere": "points as an array",
+                "sets": "bounds=dpkde.Sets(universe)",
+            }
+            raise ParameterError(
+                f"the number of columns is open: give {ways[home(kernel)]}, or dim= (--dim) to plan"
+            )
+        if len(set(known.values())) > 1:
+            said = ", ".join(f"{value} in {source}" for source, value in known.items())
+            raise SchemaError(f"the number of columns does not agree: {said}")
+        count = next(iter(known.values()))
+        if count < 1:
+            raise SchemaError("points need at least one column")
+        place = home(kernel)
+        if place != "space" and isinstance(domain, Unbounded):
+            domain = Sphere() if place == "sphere" else Sets(count)
+        if place != "space" and domain.kind != place:
+            fix = "Sphere()" if place == "sphere" else "Sets(universe)"
+            raise ParameterError(
+                f"the {kernel.name} kernel lives on {'the ' if place == 'sphere' else ''}{place}, "
+                f"not in a {domain.kind}: leave bounds out, or in Python use bounds={fix}"
+            )
+        return cls(kernel, domain, count)
+
+    def place(self, rows: NDArray[Any]) -> tuple[Points, Mask]:
+        """Return the coordinates of private records, and which of them contribute.
+
+        Rows are real numbers of any type. Boxes go through a compiled loop.
+        """
+        if rows.dtype not in (np.float32, np.float64):
+            with np.errstate(all="ignore"):
+                rows = rows.astype(np.float64)
+        if self._walls is None:
+            return self.place_plainly(rows)
+        from dpkde.space.placing import place
+
+        rows = np.ascontiguousarray(rows)
+        coordinates = np.empty(rows.shape, dtype=np.float64)
+        counts = np.empty(len(rows), dtype=np.bool_)
+        walls = self._walls
+        place(
+            rows,
+            walls.low,
+            walls.high,
+            walls.centre,
+            walls.inverse,
+            walls.drop,
+            coordinates,
+            counts,
+        )
+        return coordinates, counts
+
+    @cached_property
+    def _walls(self) -> _Walls | None:
+        """What the compiled loop needs, where it can serve: a box and no matrix."""
+        if not isinstance(self.domain, Box) or self.kernel.bandwidth.is_matrix:
+            return None
+        low, high = self.domain.corners
+        inverse = self.kernel.bandwidth.whiten(np.ones((1, self.dim)))[0]
+        drop = self.domain.outside == "drop"
+        return _Walls(low, high, self.domain.centre(self.dim), inverse, drop)
+
+    def place_plainly(self, rows: NDArray[Any]) -> tuple[Points, Mask]:
+        """Return the same as `place`, by NumPy, for any domain and bandwidth."""
+        offsets, counts = self.domain.place(rows.astype(np.float64, copy=False))
+        with np.errstate(all="ignore"):
+            coordinates = self.kernel.bandwidth.whiten(offsets)
+            # A matrix may turn huge numbers into infinity less infinity.
+            strange = np.isnan(coordinates).any(axis=1)
+            if strange.any():
+                coordinates[strange] = 0.0
+                counts &= ~strange
+        return coordinates, counts
+
+    def locate(self, queries: Points) -> Points:
+        """Return the coordinates of queries, wherever they lie.
+
+        Kernels of directions and of sets see queries as they see records. Beyond `LARGEST`
+        bandwidths no kernel sees a record, and squares would overflow: queries stop there.
+        """
+        with np.errstate(all="ignore"):
+            if home(self.kernel) != "space":
+                queries = self.domain._settle(queries)[0]
+            located = self.kernel.bandwidth.whiten(queries - self.domain.centre(self.dim))
+            return np.clip(located, -LARGEST, LARGEST, out=located)
+
+    def reach(self) -> float | None:
+        """Return how far records lie from the centre at most, in bandwidth units."""
+        reach = self.domain.reach(self.dim)
+        return None if reach is None else reach / self.kernel.bandwidth.smallest()
+
+    def halves(self) -> NDArray[np.float64] | None:
+        """Return h with |coordinate_k| ≤ h_k for every record, in bandwidth units.
+
+        None where the domain has no bounds. A matrix bandwidth turns the box: the new one holds
+        it, by the triangle inequality. Rounding may put a coordinate an ulp outside.
+        """
+        halves = self.domain.halves(self.dim)
+        with np.errstate(all="ignore"):
+            return None if halves is None else self.kernel.bandwidth.spans(halves)

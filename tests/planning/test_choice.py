@@ -1,0 +1,363 @@
+"""Choosing a family: the comparison, what δ does, and whether predictions come true."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpkde
+from dpkde.kernels import Kernel
+from dpkde.planning.outlook import evenly_spread, usual_density
+
+KERNEL = dpkde.Gaussian(0.5)
+BOUNDS = [(-4.0, 4.0)] * 2
+
+
+def _plan(**changes: Any) -> dpkde.Plan:
+    arguments: dict[str, Any] = {
+        "kernel": KERNEL,
+        "bounds": BOUNDS,
+        "epsilon": "1/2",
+        "expected_rows": 20_000,
+    }
+    return dpkde.plan(**(arguments | changes))
+
+
+def _error(plan: dpkde.Plan) -> float:
+    assert plan.prediction is not None
+    return plan.prediction.error
+
+
+def test_the_least_predicted_error_is_chosen() -> None:
+    plan = _plan()
+    assert [c.name for c in plan.considered] == ["spline", "fastgauss", "fourier", "hashing"]
+    errors = [c.prediction.error for c in plan.considered if c.prediction]
+    assert errors == sorted(errors)
+    assert len(errors) == 3
+    for candidate in plan.considered:
+        if candidate.prediction is None:
+            with pytest.raises(dpkde.ParameterError, match="takes one that can"):
+                _plan(family=candidate.name)
+            continue
+        alone = _plan(family=candidate.name)
+        # The count's share is set by the family that is chosen, so errors differ a little.
+        assert _error(alone) == pytest.approx(candidate.prediction.error, rel=0.1)
+        assert len(alone.considered) == 1
+
+
+def test_what_cannot_serve_says_why() -> None:
+    free = _plan(bounds=None, dim=2)
+    assert free.family.name == "fourier"
+    told = {c.name: c.obstacle for c in free.considered}
+    assert "no bounds" in str(told["spline"])
+    assert "no bounds" in str(told["fastgauss"])
+    wide = _plan(kernel=dpkde.Gaussian(1.0), bounds=[(0, 30)] * 12)
+    told = {c.name: c.obstacle for c in wide.considered}
+    assert "unit cell of the domain" in str(told["fastgauss"])
+    with pytest.raises(dpkde.ParameterError, match="no bounds"):
+        _plan(bounds=None, dim=2, family="spline")
+    with pytest.raises(dpkde.ParameterError, match=r"no family can be used here.*spline.*fourier"):
+        _plan(kernel=dpkde.Gaussian(1e-12), bounds=BOUNDS)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [[(0.0, width)] for width in (1e-300, 1e-12, 1e-5, 9e-4, 0.3, 40.0, 1e6, 1e7)]
+    + [
+        [(0.0, 1e-5), (0.0, 5.0)],
+        [(0.0, 1e-300)] * 3,
+        [(0.0, 4.0)] * 784,
+        [(0.0, 0.1)] * 4000,
+        [(0.0, 0.1 + k / 50) for k in range(60)],
+    ],
+    ids=lambda bounds: f"{len(bounds)}x{bounds[-1][1]:g}",
+)
+def test_axes_of_every_width_and_number_are_planned(bounds: Any) -> None:
+    plan = _plan(kernel=dpkde.Gaussian(1.0), bounds=bounds)
+    assert plan.pair.bounds.cells <= 1 << 22
+    made = dpkde.sketch(np.zeros((3, len(bounds))), plan)
+    assert np.isfinite(dpkde.publish(made, epsilon=1).kde(np.zeros((1, len(bounds))))).all()
+
+
+@pytest.mark.parametrize("family", ["auto", "spline", "fastgauss"])
+def test_whether_planning_succeeds_does_not_depend_on_the_rows(family: str) -> None:
+    """Else an error would tell of the noisy count, after it was paid for."""
+    for epsilon, delta in (("1e-9", 0), ("1e-6", 0), ("1e-6", "1e-6"), ("1000000", 0)):
+        for rows in (1, 10, 10**5, 10**9, 10**12, 10**18):
+            plan = _plan(
+                epsilon=epsilon,
+                delta=delta,
+                bounds=[(0, 300)] * 2,
+                kernel=dpkde.Gaussian(1.0),
+                expected_rows=rows,
+                family=family,
+            )
+            assert plan.prediction is not None
+
+
+@pytest.mark.parametrize("width", [1e9, 2.0**31, 1e12, 1e140])
+def test_domains_beyond_every_family_are_refused_at_once(width: float) -> None:
+    with pytest.raises(dpkde.ParameterError, match="no family can be used here"):
+        _plan(kernel=dpkde.Gaussian(1.0), bounds=[(0.0, width)])
+
+
+def test_a_typical_density_is_at_least_that_of_even_data() -> None:
+    """On one axis of 16 bandwidths a KDE value of 0.05 is not typical: even data have 0.1."""
+    even = np.linspace(-4, 4, 4001)[:, np.newaxis]
+    level = float(dpkde.nonprivate.kde(even, even[::40], KERNEL).mean())
+    assert evenly_spread(_plan(bounds=[(-4, 4)]).frame) == pytest.approx(level, rel=0.1)
+    guessed, known = _plan(bounds=[(-4, 4)]), _plan(bounds=[(-4, 4)], typical_density=0.0997)
+    assert _error(guessed) == pytest.approx(_error(known), rel=0.01)
+    assert evenly_spread(_plan(bounds=None, dim=2).frame) == 0
+
+
+def test_without_a_guess_very_wide_bounds_lower_the_typical_density() -> None:
+    """0.05, less where an eighth of each axis is wide against the bandwidth, never under 0.01."""
+    levels = [
+        usual_density(_plan(kernel=dpkde.Gaussian(1.0), bounds=[(0, width)] * 2).frame)
+        for width in (10, 50, 100, 1000)
+    ]
+    assert levels[:2] == [0.05, 0.05]
+    assert 0.015 < levels[2] < 0.025
+    assert levels[3] == 0.01
+    wide = {"kernel": dpkde.Gaussian(1.0), "bounds": [(0, 100)] * 2}
+    assert _error(_plan(**wide)) == _error(_plan(**wide, typical_density=levels[2]))
+    assert usual_density(_plan(bounds=None, dim=2).frame) == 0.05
+
+
+def test_many_wide_axes_go_to_fourier() -> None:
+    assert _plan(kernel=dpkde.Gaussian(3.0), bounds=[(-10, 10)] * 40).family.name == "fourier"
+
+
+@pytest.mark.parametrize("bounds", [[(-4, 4)], BOUNDS, [(-1, 1)] * 5, [(-2, 2)] * 30])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("level", [None, 0.5])
+def test_delta_never_raises_the_error(bounds: Any, adjacency: str, level: float | None) -> None:
+    """A count that is worth much must not use up what Gaussian noise on the table needs."""
+    laws = set()
+    for epsilon, rows in itertools.product(("0.05", "1", "8"), (1000, 300_000)):
+        settings: dict[str, Any] = {"bounds": bounds, "epsilon": epsilon, "expected_rows": rows}
+        settings["typical_density"] = level
+        pure = _plan(**settings, adjacency=adjacency)
+        for delta in ("1e-9", "1e-6", "0.001", "0.1"):
+            approximate = _plan(**settings, adjacency=adjacency, delta=delta)
+            assert _error(approximate) <= 1.001 * _error(pure)
+            assert approximate.prediction is not None
+            laws.add(approximate.prediction.law)
+    assert ("discrete-laplace" if len(bounds) <= 2 else "discrete-gaussian") in laws
+
+
+def test_the_predicted_law_is_the_one_used() -> None:
+    points = np.random.default_rng(0).normal(size=(20_000, 2))
+    cases = itertools.product(("spline", "fourier"), ("0", "1e-3"), (None, 0.5))
+    for family, delta, level in cases:
+        release = dpkde.publish(
+            points,
+            kernel=KERNEL,
+            bounds=BOUNDS,
+            epsilon=1,
+            delta=delta,
+            family=family,
+            typical_density=level,
+        )
+        law = release.law("table")
+        assert law is not None
+        assert release.plan.prediction is not None
+        assert law.name == release.plan.prediction.law
+
+
+def test_the_choice_depends_on_the_noisy_count_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tables whose noisy counts are alike lead to the same plan, whatever is in them."""
+    generator = np.random.default_rng(1)
+    smooth, heaped = generator.normal(size=(3000, 2)), np.full((3400, 2), 0.3)
+    chosen = {}
+    for name, points, noise in (
+        ("smooth", smooth, 0),
+        ("heaped", heaped, -400),
+        ("more", heaped, 90_000),
+    ):
+
+        def draw(law: Any, size: int, sampler: str, noise: int = noise) -> Any:
+            return np.full(size, noise if size == 1 else 0)
+
+        monkeypatch.setattr("dpkde.curator.publish.draw", draw)
+        made = dpkde.publish(points, kernel=KERNEL, bounds=BOUNDS, epsilon=1, seed=1).plan
+        chosen[name] = (made.family, made.considered)
+    assert chosen["smooth"] == chosen["heaped"]
+    assert chosen["more"] != chosen["heaped"]
+
+
+def _clusters(dim: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    generator = np.random.default_rng(dim)
+    centres, widths = generator.normal(size=(6, dim)) * 1.5, generator.uniform(0.2, 0.8, 6)
+    label = generator.integers(0, 6, 30_000)
+    return centres[label] + generator.normal(size=(30_000, dim)) * widths[label, np.newaxis]
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("family", ["spline", "fastgauss", "fourier"])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", ["0.05", "1"])
+def test_predictions_come_true(family: str, dim: int, epsilon: str) -> None:
+    """The mean error of 12 releases at 300 points of the data is within 1.5 times the predicted.
+
+    Over the noise this mean varies by some 5% (the count is public here), so that a prediction
+    within 1.15 is refused less than once in 10⁹ runs, and one that is off by 2 always is. Where
+    the fast Gauss transform is of low order its bias dominates, and that depends on the data more
+    than a prediction can know: 2.5 is asked of it.
+    """
+    points = np.clip(_clusters(dim), -4, 4)
+    queries, points = points[:300], points[300:]
+    truth = dpkde.nonprivate.kde(points, queries, KERNEL)
+    errors = []
+    for _ in range(12):
+        release = dpkde.publish(
+            points,
+            kernel=KERNEL,
+            bounds=[(-4, 4)] * dim,
+            epsilon=epsilon,
+            family=family,
+            adjacency="replace",
+            typical_density=float(truth.mean()),
+        )
+        errors.append(np.abs(release.kde(queries, clip=False) - truth).mean())
+    assert release.plan.prediction is not None
+    ratio = release.plan.prediction.error / float(np.mean(errors))
+    agreement = 2.5 if family == "fastgauss" else 1.5
+    assert 1 / agreement < ratio < agreement
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_towns_that_are_points_to_the_bandwidth_are_foreseen(seed: int) -> None:
+    """Between nodes little averages out over them.
+
+    When as much was planned for as averages out over smooth data, errors were two to three times
+    what had been told (0.31 to 0.58 for 0.87 to 1.14 now, means of four). The mean of eight
+    releases varies by 5%.
+    """
+    generator = np.random.default_rng(seed)
+    centres, sizes = generator.uniform((0, 0), (30, 25), (400, 2)), 1 / np.arange(1.0, 401)
+    label = generator.choice(400, 100_000, p=sizes / sizes.sum())
+    points = centres[label] + generator.normal(size=(100_000, 2)) * 0.06
+    queries, kernel = points[:200], dpkde.Gaussian(1.0)
+    truth = dpkde.nonprivate.kde(points, queries, kernel)
+    errors = []
+    for _ in range(8):
+        release = dpkde.publish(
+            points,
+            kernel=kernel,
+            bounds=[(0, 30), (0, 25)],
+            epsilon="0.02",
+            adjacency="replace",
+        )
+        errors.append(np.abs(release.kde(queries, clip=False) - truth).mean())
+    assert release.plan.prediction is not None
+    assert 1 / 1.5 < release.plan.prediction.error / float(np.mean(errors)) < 1.5
+
+
+def test_bounds_far_too_wide_do_not_let_the_mesh_be_coarse() -> None:
+    """The data are the same: that most of a domain is empty says nothing of how smooth they are."""
+    points = np.clip(_clusters(1), -4, 4)
+    truth = dpkde.nonprivate.kde(points, points[:300], KERNEL)
+    errors = []
+    for bound in (4.0, 1e5):
+        release = dpkde.publish(
+            points,
+            kernel=KERNEL,
+            bounds=[(-bound, bound)],
+            epsilon=8,
+            adjacency="replace",
+            family="spline",
+        )
+        errors.append(np.abs(release.kde(points[:300], clip=False) - truth).mean())
+    assert errors[1] < 5 * errors[0]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dim", "bound"),
+    [
+        (dpkde.Gaussian(1.5), 10, 1.0),
+        (dpkde.Gaussian(0.7), 8, 0.5),
+        (dpkde.Gaussian(1.5), 20, 1.0),
+        (dpkde.Laplacian(100.0), 100, 1.0),
+        (dpkde.Laplacian(4.7), 10, 1.0),
+        (dpkde.Hat(200.0), 100, 1.0),
+    ],
+)
+def test_what_is_chosen_for_clusters_in_many_dimensions_is_as_good_as_told(
+    kernel: Kernel, dim: int, bound: float
+) -> None:
+    """Records meet the query on all axes at once there, and what axes lack adds up.
+
+    The mean error of three releases may be four times what was planned; before this was foreseen
+    it was ten to a thousand times. Seeds are fixed, and the noise is half of what is planned: it
+    would have to be seven of its standard deviations in all of them.
+    """
+    generator = np.random.default_rng(dim)
+    centres = generator.uniform(-0.7 * bound, 0.7 * bound, (8, dim))
+    spread = generator.normal(0, 0.12 * bound, (10_000, dim))
+    points = np.clip(centres[generator.integers(0, 8, 10_000)] + spread, -bound, bound)
+    exact = dpkde.nonprivate.kde(points, points[:100], kernel)
+    errors = []
+    for seed in range(3):
+        release = dpkde.publish(
+            points,
+            kernel=kernel,
+            bounds=[(-bound, bound)] * dim,
+            epsilon=2,
+            typical_density=float(exact.mean()),
+            seed=seed,
+        )
+        errors.append(float(np.abs(release.kde(points[:100]) - exact).mean()))
+    assert release.plan.prediction is not None
+    assert np.mean(errors) < 4 * release.plan.prediction.error
+
+
+def test_many_axes_of_one_bandwidth_are_not_taken_for_flat() -> None:
+    """18 axes a bandwidth wide, records near the middle of all: curvatures multiply there.
+
+    A sum of them gave answers a third too low, at a predicted error twenty times too small. The
+    mean of three releases may be twice what is planned; noise is less than half of that.
+    """
+    generator = np.random.default_rng(11)
+    widths = np.where(np.arange(20) < 2, 1.0, 0.15)
+    centres = generator.normal(size=(12, 20)) * np.where(np.arange(20) < 2, 0.7, 0.1)
+    points = (
+        centres[generator.integers(0, 12, 20_000)] + generator.normal(size=(20_000, 20)) * widths
+    )
+    bounds = [(-4.0, 4.0)] * 2 + [(-0.75, 0.75)] * 18
+    points = np.clip(points, *np.array(bounds).T)
+    kernel = dpkde.Gaussian(1.5)
+    exact = dpkde.nonprivate.kde(points, points[:100], kernel)
+    errors = []
+    for seed in range(3):
+        release = dpkde.publish(points, kernel=kernel, bounds=bounds, epsilon=1, seed=seed)
+        errors.append(float(np.abs(release.kde(points[:100]) - exact).mean()))
+    assert release.plan.prediction is not None
+    assert np.mean(errors) < 2 * release.plan.prediction.error
+    assert np.mean(errors) < 0.1 * exact.mean()
+
+
+@pytest.mark.parametrize("rows", [2000, 6600])
+def test_a_bias_of_most_of_the_density_is_not_taken_for_a_small_error(rows: int) -> None:
+    """The typical density is a guess, and biases grow with the true one.
+
+    At four times the guess, splines that miss two thirds of whatever is there were four times as
+    far off as told, and Fourier features were not.
+    """
+    plan = _plan(
+        kernel=dpkde.Gaussian(1.5),
+        bounds=[(-4.0, 4.0)] * 2 + [(-0.75, 0.75)] * 18,
+        epsilon="0.05",
+        expected_rows=rows,
+    )
+    found = {c.name: c.prediction for c in plan.considered}
+    assert plan.family.name == "fourier"
+    assert found["spline"] is not None
+    assert found["fourier"] is not None
+    assert found["spline"].error < 1.05 * found["fourier"].error
+    assert found["spline"].approximation > 0.5 * 0.05
