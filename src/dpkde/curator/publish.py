@@ -9,10 +9,11 @@ read only once, or the plan is given, the sketch comes first and the count is ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from dpkde.curator.sketch import WHOLE, Sketch, count_records, sketch_source
+from dpkde.curator.sketch import WHOLE, Sketch, Totals, count_records, sketch, sketch_source
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, NO_WORST, Family, Outlook
 from dpkde.kernels import Kernel
@@ -23,7 +24,6 @@ from dpkde.planning.plan import (
     as_family,
     check_capacity,
     check_density,
-    check_plan,
     check_room,
     check_rows,
     draw_plan,
@@ -32,7 +32,7 @@ from dpkde.planning.plan import (
 from dpkde.planning.promise import Promise, Setting, error_bound, promise
 from dpkde.planning.prospects import Assured, Prospects, subsampling, too_few
 from dpkde.planning.split import after_count, count_amount
-from dpkde.privacy.amounts import COUNT, Adjacency
+from dpkde.privacy.amounts import COUNT, Adjacency, Amount
 from dpkde.privacy.budget import Budget, Guarantee, Spend, cheapest
 from dpkde.privacy.laws import draw, law_of_a_number
 from dpkde.privacy.laws.draw import check_sampler
@@ -42,7 +42,7 @@ from dpkde.privacy.statement import PrivacyStatement
 from dpkde.release.release import Release, check_extras
 from dpkde.space.domain import BoundsLike, as_domain, universe_of
 from dpkde.space.frame import Frame
-from dpkde.tables import PointsLike, open_points
+from dpkde.tables import PointsLike, Source, open_points
 
 
 @sealed
@@ -144,10 +144,16 @@ def publish(
     True
     """
     guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
-    density, rows_guess = check_density(typical_density), check_rows(expected_rows)
-    check_sampler(sampler)
-    remarks = check_extras(extras)
-    wanted = promise(alpha, eta, simultaneous)
+    errand = Errand(
+        Budget(guarantee),
+        check_sampler(sampler),
+        check_capacity(capacity_bits),
+        check_rows(expected_rows),
+        check_density(typical_density),
+        threads,
+        check_extras(extras),
+    )
+    promise(alpha, eta, simultaneous)  # what is wrong with it is said first
     if isinstance(points, Sketch) or plan is not None:
         given = {
             "kernel": kernel,
@@ -159,125 +165,162 @@ def publish(
         extra = [name for name, value in given.items() if value is not None]
         if extra:
             raise ParameterError(f"{', '.join(extra)} is already fixed by the plan: leave it out")
-    budget = Budget(guarantee)
-    capacity = check_capacity(capacity_bits)
-
-    def look(frame: Frame, rows: int | None) -> Outlook:
-        # A promise covers the largest KDE values there can be.
-        level = density if wanted is None else 1.0
-        return outlook(budget, frame, rows, level, sampler, capacity)
-
-    def foresee(chooser: Assured, frame: Frame) -> Prospects:
-        return Prospects(chooser, frame, guarantee, sampler, capacity, rows_guess)
-
-    if isinstance(points, Sketch):
-        if plan is not None and plan != points.plan:
-            raise ParameterError("the sketch was made under another plan")
-        made = points
-        wanted = promise(alpha, eta, simultaneous, made.plan.frame) or made.plan.promise
-    elif plan is not None:
-        check_plan(plan)
-        wanted = promise(alpha, eta, simultaneous, plan.frame) or plan.promise
-        universe = universe_of(plan.frame.domain)
-        source = open_points(points, plan.columns, universe=universe)
-        made = sketch_source(source, plan, threads)
-    else:
-        if kernel is None:
-            raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
-        domain = as_domain(bounds, columns)
-        source = open_points(points, columns, universe=universe_of(domain))
-        frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
-        wanted = promise(alpha, eta, simultaneous, frame)
-        chosen = as_family("auto" if family is None else family)
-        check_room(frame, source.columns, chosen)
-        if wanted is not None:
-            chosen = Assured.of(chosen, wanted)
-            foresee(chosen, frame).check_possible()
-        count: int | None = None
-        if chosen.needs_outlook and rows_guess is None:
-            # The family's parameters wait for the noisy count: a pass of its own.
-            if source.once:
-                raise ParameterError(
-                    "these points can be read only once, so the family's parameters cannot wait "
-                    "for their count: give expected_rows (--expected-rows), a plan, or a family "
-                    "with its parameters set (--frequencies)"
-                )
-            totals = count_records(source, frame, threads)
-            count = _count(budget, totals, chosen, frame, look(frame, rows_guess), sampler)
-            planned = look(frame, count)
+        if isinstance(points, Sketch):
+            if plan is not None and plan != points.plan:
+                raise ParameterError("the sketch was made under another plan")
+            sketched = points
         else:
-            # Nothing waits for the count: the points are read once, and it comes with them.
-            planned = after_count(budget, chosen, frame, look(frame, rows_guess), sampler)
-        drawn = draw_plan(
-            frame, chosen, planned, seed=seed, columns=source.columns, predicted=count is not None
+            assert plan is not None
+            sketched = sketch(points, plan, threads=threads)
+        fixed = sketched.plan
+        kept = promise(alpha, eta, simultaneous, fixed.frame) or fixed.promise
+        return publish_sketch(sketched, replace(errand, promise=kept))
+    if kernel is None:
+        raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
+    domain = as_domain(bounds, columns)
+    source = open_points(points, columns, universe=universe_of(domain))
+    frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
+    chooser = as_family("auto" if family is None else family)
+    check_room(frame, source.columns, chooser)
+    asked = promise(alpha, eta, simultaneous, frame)
+    return publish_source(source, frame, chooser, replace(errand, promise=asked), seed)
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What is to be published, apart from the points and the frame: public decisions, and a budget.
+
+    Attributes
+    ----------
+    budget
+        Every debit is made here; it may be the caller's own.
+    sampler, capacity_bits, expected_rows, typical_density, threads, extras
+        As for `publish`.
+    promise
+        An error to promise, or None.
+    """
+
+    budget: Budget
+    sampler: str = "dpkde"
+    capacity_bits: int = DEFAULT_CAPACITY_BITS
+    expected_rows: int | None = None
+    typical_density: float | None = None
+    threads: int | None = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    promise: Promise | None = None
+
+    def outlook(self, frame: Frame, rows: int | None) -> Outlook:
+        """Return what is known in public, for so many rows."""
+        # A promise covers the largest KDE values there can be.
+        level = self.typical_density if self.promise is None else 1.0
+        return outlook(self.budget, frame, rows, level, self.sampler, self.capacity_bits)
+
+    def prospects(self, chooser: Assured, frame: Frame) -> Prospects:
+        """Return what can be foreseen of the promise."""
+        guarantee, guess = self.budget.guarantee, self.expected_rows
+        return Prospects(chooser, frame, guarantee, self.sampler, self.capacity_bits, guess)
+
+
+def publish_source(
+    source: Source, frame: Frame, chooser: Chooser, errand: Errand, seed: int | None
+) -> Release:
+    """Return a release of points that no plan was made for: count, split, plan, sketch, noise.
+
+    Guarantee
+    ---------
+    Whatever is released is paid for in `errand.budget`, before noise is drawn.
+    """
+    if errand.promise is not None:
+        chooser = Assured.of(chooser, errand.promise)
+        errand.prospects(chooser, frame).check_possible()
+    first = errand.outlook(frame, errand.expected_rows)
+    if errand.expected_rows is not None or not chooser.needs_outlook:
+        # Nothing waits for the count: the points are read once, and it comes with them.
+        planned = after_count(errand.budget, chooser, frame, first, errand.sampler)
+        plan = draw_plan(
+            frame, chooser, planned, seed=seed, columns=source.columns, predicted=False
         )
-        if count is not None:
-            rate = WHOLE
-            if isinstance(chosen, Assured):
-                rate = _keep(foresee(chosen, frame), drawn, count, budget)
-            made = sketch_source(source, drawn, threads, rate)
-            return _release(made, count, budget, sampler, remarks, wanted, rate)
-        made = sketch_source(source, drawn, threads)
-    totals = (made._count, made._rows)
-    frame = made.plan.frame
-    count = _count(budget, totals, made.plan.family, frame, look(frame, rows_guess), sampler)
-    if wanted is not None:
-        _keep(foresee(Assured.of(made.plan.family, wanted), frame), made.plan, count, budget)
-    return _release(made, count, budget, sampler, remarks, wanted)
+        return publish_sketch(sketch_source(source, plan, errand.threads), errand)
+    # The family's parameters wait for the noisy count: a pass of its own.
+    if source.once:
+        raise ParameterError(
+            "these points can be read only once, so the family's parameters cannot wait for their "
+            "count: give expected_rows (--expected-rows), a plan, or a family with its parameters "
+            "set (--frequencies)"
+        )
+    totals = count_records(source, frame, errand.threads)
+    count = _noisy_count(totals, chooser, frame, first, errand)
+    view = errand.outlook(frame, count)
+    plan = draw_plan(frame, chooser, view, seed=seed, columns=source.columns, predicted=True)
+    rate = WHOLE if errand.promise is None else _kept(errand, chooser, plan, count)
+    return _noised(sketch_source(source, plan, errand.threads, rate), count, errand, rate)
 
 
-def _keep(prospects: Prospects, plan: Plan, count: int, budget: Budget) -> Fraction:
+def publish_sketch(sketched: Sketch, errand: Errand) -> Release:
+    """Return a release of a sketch, whose plan is fixed: count, noise."""
+    plan, frame = sketched.plan, sketched.plan.frame
+    totals = Totals(sketched._count, sketched._rows)
+    view = errand.outlook(frame, errand.expected_rows)
+    count = _noisy_count(totals, plan.family, frame, view, errand)
+    if errand.promise is not None:
+        _kept(errand, Assured.of(plan.family, errand.promise), plan, count)
+    return _noised(sketched, count, errand)
+
+
+def _noisy_count(
+    totals: Totals, chooser: Chooser, frame: Frame, view: Outlook, errand: Errand
+) -> int:
+    """Return the number of rows where it is public; else spend its share, and return it noisy."""
+    budget, amount = errand.budget, None
+    if budget.guarantee.adjacency is Adjacency.ADD_REMOVE:
+        amount = count_amount(chooser, frame, budget.guarantee, view, errand.sampler)
+    return noisy_count(totals, budget, amount, errand.sampler)
+
+
+def noisy_count(totals: Totals, budget: Budget, amount: Amount | None, sampler: str) -> int:
+    """Return the number of records, at least 1: exact where it is public, else noisy, paid first.
+
+    `amount` may be None where the number of rows is public.
+    """
+    if budget.guarantee.adjacency is Adjacency.REPLACE:
+        return max(totals.rows, 1)
+    assert amount is not None
+    spend = budget.spend("count", amount, law_of_a_number(amount), COUNT)
+    return max(totals.records + int(draw(spend.law, 1, sampler=sampler)[0]), 1)
+
+
+def _kept(errand: Errand, chooser: Chooser, plan: Plan, count: int) -> Fraction:
     """Return the rate at which records may enter; AccuracyError where the promise cannot be kept.
 
     From public numbers and the noisy count alone, before the table's share is spent.
     """
-    frame, pair, wanted = plan.frame, plan.pair, prospects.chooser.wanted
-    law = cheapest(
-        options(budget, prospects.sampler), pair.bounds.under(budget.guarantee.adjacency)
-    )[2]
+    budget, frame, pair, asked = errand.budget, plan.frame, plan.pair, errand.promise
+    assert asked is not None
+    assert isinstance(chooser, Assured)
+    ways = options(budget, errand.sampler)
+    law = cheapest(ways, pair.bounds.under(budget.guarantee.adjacency))[2]
     worst = plan.family.worst(frame, plan.bits)
     if worst is None:
         raise ParameterError(NO_WORST.format(plan.family.name))
     spent = next((spend for spend in budget.spends if isinstance(spend, Spend)), None)
     setting = Setting(count, None if spent is None else spent.law, constant=pair.constant)
-    least = error_bound(worst, law, setting, wanted.eta, frame, wanted.pitch)
-    if least > wanted.alpha:
-        raise too_few(prospects, count, least, spent)
+    least = error_bound(worst, law, setting, asked.eta, frame, asked.pitch)
+    if least > asked.alpha:
+        raise too_few(errand.prospects(chooser, frame), count, least, spent)
     seconds = plan.prediction.seconds if plan.prediction is not None else 0.0
-    return subsampling(worst, law, setting, wanted, frame, seconds)
+    return subsampling(worst, law, setting, asked, frame, seconds)
 
 
-def _count(
-    budget: Budget,
-    totals: tuple[int, int],
-    family: Chooser,
-    frame: Frame,
-    view: Outlook,
-    sampler: str,
-) -> int:
-    """Return the number of rows where it is public; else spend, and return a noisy count."""
-    records, rows = totals
-    if budget.guarantee.adjacency is Adjacency.REPLACE:
-        return max(rows, 1)
-    amount = count_amount(family, frame, budget.guarantee, view, sampler)
-    spend = budget.spend("count", amount, law_of_a_number(amount), COUNT)
-    return max(records + int(draw(spend.law, 1, sampler=sampler)[0]), 1)
-
-
-def _release(
-    made: Sketch,
-    count: int,
-    budget: Budget,
-    sampler: str,
-    extras: Mapping[str, Any],
-    wanted: Promise | None,
-    rate: Fraction = WHOLE,
-) -> Release:
+def _noised(sketched: Sketch, count: int, errand: Errand, rate: Fraction = WHOLE) -> Release:
     """Spend what is left on the table, and assemble the release."""
-    pair = made.plan.pair
-    moved = pair.bounds.under(budget.guarantee.adjacency)
-    amount, law, _ = cheapest(options(budget, sampler), moved)
-    spend = budget.spend("table", amount, law, pair.bounds)
-    table = made._table + draw(spend.law, pair.bounds.cells, sampler=sampler)
+    plan, budget = sketched.plan, errand.budget
+    bounds = plan.pair.bounds
+    amount, law, _ = cheapest(
+        options(budget, errand.sampler), bounds.under(budget.guarantee.adjacency)
+    )
+    spend = budget.spend("table", amount, law, bounds)
+    table = sketched._table + draw(spend.law, bounds.cells, sampler=errand.sampler)
     statement = PrivacyStatement(budget.guarantee, budget.spends)
-    return Release(made.plan, table, count, statement, extras=extras, promise=wanted, rate=rate)
+    return Release(
+        plan, table, count, statement, extras=errand.extras, promise=errand.promise, rate=rate
+    )

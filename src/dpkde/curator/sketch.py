@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,14 +181,21 @@ def sketch_source(
     return total
 
 
-def count_records(source: Source, frame: Frame, threads: int | None) -> tuple[int, int]:
-    """Return how many records contribute, and how many rows there are. Both secret."""
+class Totals(NamedTuple):
+    """How many records contribute, and how many rows there are. Both secret under add-remove."""
+
+    records: int
+    rows: int
+
+
+def count_records(source: Source, frame: Frame, threads: int | None) -> Totals:
+    """Return how many records contribute, and how many rows there are."""
     count = rows = 0
     for more_count, more_rows in mapped(
         partial(_counted, frame), source.pieces(frame.dim), threads
     ):
         count, rows = count + more_count, rows + more_rows
-    return count, rows
+    return Totals(count, rows)
 
 
 @silent

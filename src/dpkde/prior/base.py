@@ -21,7 +21,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.curator.sketch import count_records, sketch_source
+from dpkde.curator.publish import Errand, noisy_count
+from dpkde.curator.sketch import Totals, count_records, sketch_source
 from dpkde.errors import BudgetError, ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, about
 from dpkde.families.custom import Floats, Limits
@@ -30,9 +31,9 @@ from dpkde.planning.plan import Plan, make_frame
 from dpkde.planning.split import share
 from dpkde.prior.lattice import LATTICE_BITS
 from dpkde.prior.placed import Placed, PlacedFamily, PlacedPair, in_data_units, unit_values
-from dpkde.privacy.amounts import COUNT, Adjacency, Amount, Bounds
+from dpkde.privacy.amounts import Adjacency, Amount, Bounds
 from dpkde.privacy.budget import Budget, Spend
-from dpkde.privacy.laws import Law, draw, law_of_a_number
+from dpkde.privacy.laws import Law
 from dpkde.space.domain import BoundsLike, as_domain, universe_of
 from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike, Source, open_points
@@ -141,11 +142,12 @@ class Private:
 
     def noisy_count(self, totals: Sums, budget: Budget, amount: Amount | None) -> int:
         """Return the number of rows where it is public; else spend, and return a noisy count."""
-        if budget.guarantee.adjacency is Adjacency.REPLACE:
-            return max(totals.rows, 1)
-        assert amount is not None
-        spend = budget.spend("count", amount, law_of_a_number(amount), COUNT)
-        return max(totals.records + int(draw(spend.law, 1, sampler=self.sampler)[0]), 1)
+        return noisy_count(Totals(totals.records, totals.rows), budget, amount, self.sampler)
+
+    def errand(self, budget: Budget) -> Errand:
+        """Return what a release of these points would need, to be paid for by `budget`."""
+        guesses = (self.expected_rows, self.typical_density)
+        return Errand(budget, self.sampler, self.capacity_bits, *guesses, self.threads)
 
     def lattice(self, amount: Amount, law: type[Law], budget: Budget, values: Placed) -> int:
         """Return the bits after the binary point: as many as sums and noise leave room for."""

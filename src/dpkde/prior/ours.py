@@ -11,15 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpkde.curator.publish import _count, _release
-from dpkde.curator.sketch import count_records, sketch_source
-from dpkde.errors import ParameterError
+from dpkde.curator.publish import publish_source
 from dpkde.families.base import Family
 from dpkde.kernels import Points
-from dpkde.planning.choice import Chooser
-from dpkde.planning.outlook import outlook
-from dpkde.planning.plan import as_family, draw_plan
-from dpkde.planning.split import after_count
+from dpkde.planning.plan import as_family
 from dpkde.prior.base import Answered, Private, QueryMechanism, deviation_of
 from dpkde.privacy.budget import Budget
 from dpkde.release.release import Release
@@ -65,8 +60,13 @@ class ReleaseSession:
     def ask(self, queries: Points) -> Answered:
         """Return what the release answers."""
         if self.release is None:
-            chosen = as_family(self.mechanism.family)
-            self.release = publish_within(self.private, self.budget, chosen, self.mechanism.seed)
+            self.release = publish_source(
+                self.private.source,
+                self.private.frame,
+                as_family(self.mechanism.family),
+                self.private.errand(self.budget),
+                self.mechanism.seed,
+            )
         made, spread = self.release, deviation_of(self.budget, "count")
         if not len(queries):
             return Answered(np.empty(0), made.count, np.empty(0), spread)
@@ -77,31 +77,3 @@ class ReleaseSession:
             spread,
             made.standard_error(queries),
         )
-
-
-def publish_within(private: Private, budget: Budget, family: Chooser, seed: int | None) -> Release:
-    """Return what `dpkde.publish` returns, every debit being made in the budget that is given."""
-    source, frame, sampler = private.source, private.frame, private.sampler
-    density = private.typical_density
-
-    first = outlook(budget, frame, private.expected_rows, density, sampler, private.capacity_bits)
-    count: int | None = None
-    if family.needs_outlook and private.expected_rows is None:
-        if source.once:
-            raise ParameterError(
-                "these points can be read only once, so the family's parameters cannot wait for "
-                "their count: give expected_rows, or a family with its parameters set"
-            )
-        totals = count_records(source, frame, private.threads)
-        count = _count(budget, totals, family, frame, first, sampler)
-        planned = outlook(budget, frame, count, density, sampler, private.capacity_bits)
-    else:
-        planned = after_count(budget, family, frame, first, sampler)
-    plan = draw_plan(
-        frame, family, planned, seed=seed, columns=source.columns, predicted=count is not None
-    )
-    made = sketch_source(source, plan, private.threads)
-    if count is None:
-        totals = (made._count, made._rows)
-        count = _count(budget, totals, plan.family, frame, first, sampler)
-    return _release(made, count, budget, sampler, {}, None)
