@@ -16,12 +16,13 @@ from dpkde.families.base import DEFAULT_CAPACITY_BITS
 from dpkde.kernels import Kernel
 from dpkde.numerics.numbers import is_whole
 from dpkde.prior.base import MOST_QUERIES, QueryMechanism
-from dpkde.prior.queries import Answers, as_places, assemble, open_private
+from dpkde.prior.queries import Answers, assemble, open_private
 from dpkde.privacy.budget import Guarantee
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
 from dpkde.space.domain import BoundsLike
+from dpkde.space.queries import places_of
 from dpkde.tables import PointsLike
 from dpkde.tables.arrays import QueriesLike
 
@@ -119,7 +120,7 @@ class Online:
         Reads all points. Raises `BudgetError`, and answers none of them, where not all are paid
         for; PMW, which cannot know that beforehand, answers those that are, and NaN for the rest.
         """
-        places = as_places(queries, self._private.frame, self._columns)
+        places = places_of(queries, self._private.frame, self._columns)
         finite = np.isfinite(places).all(axis=1)
         with self._lock:
             return assemble(self._session.ask(places[finite]), finite, self._budget)

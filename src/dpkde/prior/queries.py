@@ -19,7 +19,7 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, about
 from dpkde.families.custom import Floats
-from dpkde.kernels import Kernel, Points, home
+from dpkde.kernels import Kernel
 from dpkde.planning.plan import check_capacity, check_density, check_rows, make_frame
 from dpkde.prior.base import MOST_QUERIES, Answered, Private, QueryMechanism
 from dpkde.privacy.budget import Budget, Guarantee
@@ -28,9 +28,9 @@ from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
 from dpkde.space.domain import BoundsLike, as_domain, universe_of
-from dpkde.space.frame import Frame
-from dpkde.tables import PointsLike, is_frame, is_sparse, open_points, query_sets
-from dpkde.tables.arrays import QueriesLike, as_queries
+from dpkde.space.queries import places_of
+from dpkde.tables import PointsLike, open_points
+from dpkde.tables.arrays import QueriesLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def answer(
         sampler=sampler,
         threads=threads,
     )
-    places = as_places(queries, private.frame, names)
+    places = places_of(queries, private.frame, names)
     if len(places) > MOST_QUERIES:
         raise ParameterError(
             f"{about(len(places))} queries are too many to be answered one by one, at most 2^20: "
@@ -179,23 +179,6 @@ def open_private(
         threads=threads,
     )
     return private, Budget(guarantee), source.columns
-
-
-def as_places(queries: Any, frame: Frame, columns: Sequence[str] | None) -> Points:
-    """Return queries as an array; from a data frame the same columns as of the points, by name."""
-    universe = universe_of(frame.domain)
-    if universe is not None and isinstance(queries, (list, tuple, set, frozenset)):
-        return query_sets(queries, universe)
-    if is_sparse(queries):
-        queries = queries.toarray()
-    if is_frame(queries):
-        parts = [piece.rows() for piece in open_points(queries, columns).read()]
-        queries = np.concatenate(parts) if parts else np.empty((0, frame.dim))
-    places = as_queries(queries, frame.dim)
-    if home(frame.kernel) == "sphere":
-        directed = np.abs(places).max(axis=1, initial=0.0, keepdims=True) > 0
-        places = np.where(directed, places, np.nan)  # zero has no direction
-    return places
 
 
 def assemble(answered: Answered, finite: Any, budget: Budget) -> Answers:

@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
-from dpkde.kernels import Points, home
+from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.numerics.pool import mapped
 from dpkde.planning.promise import to_grid
 from dpkde.release.release import Release
-from dpkde.space.domain import universe_of
-from dpkde.tables import check_known, is_frame, is_sparse, open_points, query_sets
-from dpkde.tables.arrays import QueriesLike, as_queries
+from dpkde.space.queries import places_of
+from dpkde.tables.arrays import QueriesLike
 
 CHUNK_QUERIES = 4096
 
@@ -89,31 +88,13 @@ def sampling_error(release: Release, queries: QueriesLike) -> NDArray[np.float64
     return answer(release, queries, own) / rate / release.count
 
 
-def _rows(release: Release, queries: QueriesLike) -> Points:
-    """Return queries as an array; from a data frame the release's columns, by name."""
-    universe = universe_of(release.domain)
-    if universe is not None and isinstance(queries, (list, tuple, set, frozenset)):
-        return query_sets(queries, universe)
-    if is_sparse(queries):
-        queries = queries.toarray()
-    check_known(queries)
-    if not is_frame(queries):
-        return as_queries(queries, release.dim)
-    source = open_points(queries, release.columns)
-    parts = [as_queries(piece.rows(), release.dim) for piece in source.read()]
-    return np.concatenate(parts) if parts else np.empty((0, release.dim))
-
-
 def answer(
     release: Release, queries: QueriesLike, function: Callable[[Points], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """Return a function of queries, a chunk at a time; NaN where a query is not finite."""
-    rows = _rows(release, queries)
+    rows = places_of(queries, release.plan.frame, release.columns)
     if release.promise is not None:
         rows = to_grid(release.plan.frame, rows, release.promise.pitch)
-    if home(release.kernel) == "sphere":
-        directed = np.abs(rows).max(axis=1, initial=0.0, keepdims=True) > 0
-        rows = np.where(directed, rows, math.nan)  # zero has no direction
     starts = range(0, len(rows), CHUNK_QUERIES)
     chunks = (rows[start : start + CHUNK_QUERIES] for start in starts)
     answers = np.empty(len(rows))
