@@ -6,6 +6,7 @@ mixture draws from one part's; hashes of a product are joined, a mixture hashes 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ from dpkde.kernels.base import (
     home,
     is_product,
 )
+from dpkde.kernels.smoothness import fades, lipschitz, modulus
 
 MOST_PARTS = 16
 _FARTHEST = 1024.0
@@ -75,6 +77,26 @@ class _Combined:
     def is_shift_invariant(self) -> bool:
         """Where all the parts have a spectrum."""
         return all(has_spectrum(part) for part in self.kernels)
+
+    @property
+    def _shares(self) -> tuple[float, ...]:
+        """How much of a change in each part reaches the whole, at most."""
+        return (1.0,) * len(self.kernels)
+
+    @property
+    def fades(self) -> bool:
+        """Where all the parts do."""
+        return all(fades(part) for part in self.kernels)
+
+    def lipschitz(self, dim: int) -> float:
+        """At most the sum of the parts' slopes: their own bandwidths are at least the whole's."""
+        slopes = (lipschitz(part, dim) for part in self.kernels)
+        return sum(w * slope for w, slope in zip(self._shares, slopes, strict=True))
+
+    def modulus(self, dim: int, step: float) -> float:
+        """At most the sum over parts, whose coordinates move by no more, however turned."""
+        parts = (modulus(part, dim, step * math.sqrt(dim)) for part in self.kernels)
+        return min(sum(w * part for w, part in zip(self._shares, parts, strict=True)), 1.0)
 
     def _spectra(self, generator: np.random.Generator, count: int, dim: int) -> list[Floats]:
         """Return frequencies of every part, in radians per unit of the whole."""
@@ -204,6 +226,10 @@ class Mixture(_Combined):
         total = float(array.sum())
         normal = array if abs(total - 1) < 1e-12 else array / total
         object.__setattr__(self, "weights", tuple(normal.tolist()))
+
+    @property
+    def _shares(self) -> tuple[float, ...]:
+        return self.weights
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return Σ w_i·k_i(x, y), shape (n_points, n_queries)."""

@@ -19,6 +19,7 @@ class _Scaled:
 
     bandwidth: Bandwidth
     is_product: ClassVar[bool] = True
+    fades: ClassVar[bool] = True
 
     def __init__(self, bandwidth: Bandwidth | BandwidthLike | None = None) -> None:
         if bandwidth is None:
@@ -72,6 +73,10 @@ class Gaussian(_Scaled):
         """Return exp(−‖B⁻¹(x − y)‖²), shape (n_points, n_queries). O(n·q·d)."""
         return np.exp(-distances(*whitened(self, points, queries), 2))
 
+    def lipschitz(self, dim: int) -> float:
+        """√(2/e): 2re^{−r²} is steepest at r² = ½."""
+        return math.sqrt(2 / math.e)
+
     def integral(self, dim: int) -> float:
         """π^{d/2}·det B."""
         return float(math.pi ** (dim / 2)) * self.bandwidth.determinant(dim)
@@ -116,6 +121,10 @@ class Laplacian(_Scaled):
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return exp(−‖B⁻¹(x − y)‖₁), shape (n_points, n_queries). O(n·q·d)."""
         return np.exp(-distances(*whitened(self, points, queries), 1))
+
+    def lipschitz(self, dim: int) -> float:
+        """√d: one on each axis."""
+        return math.sqrt(dim)
 
     def integral(self, dim: int) -> float:
         """2^d·det B."""
@@ -169,6 +178,10 @@ class Cauchy(_Scaled):
             values /= 1 + np.subtract.outer(x[:, k], y[:, k]) ** 2
         return values
 
+    def lipschitz(self, dim: int) -> float:
+        """At most the Gaussian's: a product of 1/(1 + t²) is nowhere steeper."""
+        return math.sqrt(2 / math.e)
+
     def integral(self, dim: int) -> float:
         """π^d·det B."""
         return float(math.pi**dim) * self.bandwidth.determinant(dim)
@@ -217,6 +230,10 @@ class Hat(_Scaled):
         for k in range(x.shape[1]):
             values *= self.profile(np.subtract.outer(x[:, k], y[:, k]))
         return values
+
+    def lipschitz(self, dim: int) -> float:
+        """√d: one on each axis."""
+        return math.sqrt(dim)
 
     def integral(self, dim: int) -> float:
         """Det B."""

@@ -12,6 +12,7 @@ from dpkde.errors import ParameterError
 from dpkde.kernels import stable
 from dpkde.kernels.bandwidth import Bandwidth, BandwidthLike, Points
 from dpkde.kernels.base import Floats, cosine_transform, distances, gauss_points, whitened
+from dpkde.kernels.smoothness import steepest_ray
 from dpkde.numerics.numbers import is_real
 
 _FARTHEST = 4096.0
@@ -49,6 +50,7 @@ class ExponentialLp:
     p: float
     power: float
     bandwidth: Bandwidth
+    fades: ClassVar[bool] = True
     name: ClassVar[str] = "exponential-lp"
     version: ClassVar[int] = 1
 
@@ -83,6 +85,15 @@ class ExponentialLp:
         """Return exp(−‖B⁻¹(x − y)‖_p^power), shape (n_points, n_queries). O(n·q·d)."""
         sums = distances(*whitened(self, points, queries), self.p)
         return np.exp(-(sums if self.is_product else sums ** (self.power / self.p)))
+
+    def lipschitz(self, dim: int) -> float:
+        """The slope of exp(−r^w) in r = ‖·‖_p, largest at r^w = 1 − 1/w, times d^{1/p−½}."""
+        w, p = self.power, self.p
+        if w < 1 or p < 1:
+            return math.inf
+        rate = 1 - 1 / w
+        steepest = w * rate**rate * math.exp(-rate) if w > 1 else 1.0
+        return float(steepest * dim ** max(1 / p - 0.5, 0.0))
 
     def integral(self, dim: int) -> float:
         """(2Γ(1 + 1/p))^d·Γ(1 + d/power)/Γ(1 + d/p)·det B."""
@@ -147,6 +158,7 @@ class Matern:
 
     nu: float
     bandwidth: Bandwidth
+    fades: ClassVar[bool] = True
     name: ClassVar[str] = "matern"
     version: ClassVar[int] = 1
 
@@ -164,6 +176,10 @@ class Matern:
             values = np.exp(log + self.nu * np.log(z) + np.log(kve(self.nu, z)))
         # Where z is so small that K_ν overflows, and at zero, the kernel is one.
         return np.where(np.isfinite(values), values, np.where(z < 1, 1.0, 0.0))
+
+    def lipschitz(self, dim: int) -> float:
+        """The steepest slope along a ray, infinite below ν = ½."""
+        return steepest_ray(self) if self.nu >= 0.5 else math.inf
 
     def integral(self, dim: int) -> float:
         """(2π/ν)^{d/2}·Γ(ν + d/2)/Γ(ν)·det B."""
@@ -203,6 +219,7 @@ class RationalQuadratic:
 
     alpha: float
     bandwidth: Bandwidth
+    fades: ClassVar[bool] = True
     name: ClassVar[str] = "rational-quadratic"
     version: ClassVar[int] = 1
 
@@ -214,6 +231,10 @@ class RationalQuadratic:
         """Return (1 + ‖B⁻¹(x − y)‖²/a)^{−a}, shape (n_points, n_queries). O(n·q·d)."""
         squares = distances(*whitened(self, points, queries), 2)
         return np.asarray(np.exp(-self.alpha * np.log1p(squares / self.alpha)))
+
+    def lipschitz(self, dim: int) -> float:
+        """The steepest slope along a ray."""
+        return steepest_ray(self)
 
     def integral(self, dim: int) -> float:
         """(πa)^{d/2}·Γ(a − d/2)/Γ(a)·det B, for a > d/2."""
@@ -252,6 +273,7 @@ class Erfc:
     """
 
     bandwidth: Bandwidth
+    fades: ClassVar[bool] = True
     name: ClassVar[str] = "erfc"
     version: ClassVar[int] = 1
 
@@ -261,6 +283,10 @@ class Erfc:
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return erfc(r)/(2 − erfc(r)), shape (n_points, n_queries). O(n·q·d)."""
         return _erfc(np.sqrt(distances(*whitened(self, points, queries), 2)))
+
+    def lipschitz(self, dim: int) -> float:
+        """The steepest slope along a ray."""
+        return steepest_ray(self)
 
     def integral(self, dim: int) -> float:
         """The area of the unit sphere times ∫ r^{d−1}·k(r) dr, by quadrature."""

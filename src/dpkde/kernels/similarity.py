@@ -54,6 +54,10 @@ class Geodesic(_Unscaled):
         angle = 2 * np.arctan2(np.sqrt(minus), np.sqrt(plus))
         return np.asarray((1 - angle / math.pi) * np.multiply.outer(some_x, some_y))
 
+    def lipschitz(self, dim: int) -> float:
+        """1/π a radian."""
+        return 1 / math.pi
+
     def integral(self, dim: int) -> float:
         """Half the area of the unit sphere."""
         return math.exp(dim / 2 * math.log(math.pi) - math.lgamma(dim / 2))
