@@ -27,10 +27,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache, wraps
 from importlib import resources
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,6 +214,27 @@ class Terms(NamedTuple):
     """E f(x)·g(y) − k(x, y)."""
     sensitivity: str
     """How far a record moves the table, before scaling to integers."""
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def remembered(method: Method) -> Method:
+    """Remember what a method of a family says of a frame and a lattice: planners ask many times.
+
+    A kernel of the caller's need not have a hash; then it is asked anew.
+    """
+    kept = lru_cache(maxsize=1 << 12)(method)
+
+    @wraps(method)
+    def ask(family: Any, frame: Frame, bits: int) -> Any:
+        try:
+            hash(frame)
+        except TypeError:
+            return method(family, frame, bits)
+        return kept(family, frame, bits)
+
+    return ask  # type: ignore[return-value]
 
 
 class Family(ABC):

@@ -38,6 +38,7 @@ from dpkde.kernels.base import (
     home,
     is_binned,
     is_product,
+    shape_of,
 )
 from dpkde.kernels.combine import Mixture, Product, has_spectrum
 from dpkde.kernels.product import Cauchy, Gaussian, Hat, Laplacian
@@ -70,6 +71,7 @@ __all__ = [
     "is_binned",
     "is_product",
     "kernel_from_json",
+    "shape_of",
 ]
 
 KERNELS: dict[str, type[Any]] = {

@@ -120,14 +120,23 @@ class BinnedKernel(Kernel, Protocol):
         ...
 
 
+def shape_of(kernel: Kernel) -> Kernel:
+    """Return the same kernel with a bandwidth of one, where it can tell: all that an axis sees.
+
+    What is computed in bandwidth units is kept by this, and so for all bandwidths at once.
+    """
+    shape: Kernel = getattr(kernel, "shape", kernel)
+    return shape
+
+
 def is_product(kernel: Kernel) -> bool:
     """Tell whether splines can serve a kernel."""
-    return isinstance(kernel, ProductKernel) and kernel.is_product
+    return bool(getattr(kernel, "is_product", False))
 
 
 def is_binned(kernel: Kernel) -> bool:
     """Tell whether random binning can serve a kernel."""
-    return isinstance(kernel, BinnedKernel) and kernel.is_binned
+    return bool(getattr(kernel, "is_binned", False))
 
 
 def home(kernel: Kernel | type[Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -29,6 +29,11 @@ class _Scaled:
                 f"the data: {name}(bandwidth=0.1)"
             )
         object.__setattr__(self, "bandwidth", Bandwidth.of(bandwidth))
+
+    @property
+    def shape(self) -> Self:
+        """The kernel with a bandwidth of one."""
+        return type(self)(1.0)
 
     def to_json(self) -> dict[str, Any]:
         """Return the bandwidth."""

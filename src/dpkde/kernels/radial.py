@@ -86,6 +86,11 @@ class ExponentialLp:
         sums = distances(*whitened(self, points, queries), self.p)
         return np.exp(-(sums if self.is_product else sums ** (self.power / self.p)))
 
+    @property
+    def shape(self) -> ExponentialLp:
+        """The kernel with a bandwidth of one."""
+        return ExponentialLp(self.p, self.power, 1.0)
+
     def lipschitz(self, dim: int) -> float:
         """The slope of exp(−r^w) in r = ‖·‖_p, largest at r^w = 1 − 1/w, times d^{1/p−½}."""
         w, p = self.power, self.p

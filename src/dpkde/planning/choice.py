@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from functools import lru_cache
+from typing import Any, Protocol
 
 from dpkde.errors import ParameterError
 from dpkde.families.base import Family, Outlook, Prediction
@@ -60,8 +61,18 @@ def rank(chooser: Chooser, frame: Frame, outlook: Outlook) -> tuple[Candidate, .
     """Return what was considered: those that can serve by predicted error, then the others.
 
     Errors within 5% count as equal: then splines come first, whose bias is known best. A bias of
-    more than a third of the typical density counts twice.
+    more than a third of the typical density counts twice. The last few rankings are remembered:
+    the split of ε asks for the one that the plan is made of.
     """
+    try:
+        hash((chooser, frame))
+    except TypeError:  # a kernel or a family of the caller's need not have one
+        return _ranked(chooser, frame, outlook)
+    ranked: tuple[Candidate, ...] = _remembered(chooser, frame, outlook)
+    return ranked
+
+
+def _ranked(chooser: Chooser, frame: Frame, outlook: Outlook) -> tuple[Candidate, ...]:
     if not isinstance(chooser, Best):
         family = chooser.choose(frame, outlook)
         return (Candidate(family.name, family, family.predict(frame, outlook)),)
@@ -88,3 +99,6 @@ def rank(chooser: Chooser, frame: Frame, outlook: Outlook) -> tuple[Candidate, .
     # Predictions are not better than this: of what is as good, the first family listed.
     able.sort(key=lambda entry: entry[0] if entry[0] > AS_GOOD * least else least)
     return (*(candidate for _, candidate in able), *unable)
+
+
+_remembered: Any = lru_cache(maxsize=16)(_ranked)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.families.base import Outlook
-from dpkde.kernels import ProductKernel, home, is_product
+from dpkde.kernels import ProductKernel, home, is_product, shape_of
 from dpkde.kernels.base import gauss_points, graded
 from dpkde.privacy.amounts import Amount
 from dpkde.privacy.budget import Budget, Guarantee, Spend
@@ -102,8 +102,9 @@ def _shares(frame: Frame) -> NDArray[np.float64] | None:
         return None
     with np.errstate(all="ignore"):  # bounds may be as far apart as floats go
         try:
-            if isinstance(kernel, ProductKernel) and is_product(kernel):
-                whole = _profile_integral(kernel)
+            shape = shape_of(kernel)
+            if isinstance(shape, ProductKernel) and is_product(kernel):
+                whole = _profile_integral(shape)
             else:
                 unit = kernel.integral(frame.dim) / kernel.bandwidth.determinant(frame.dim)
                 whole = float(unit ** (1 / frame.dim))

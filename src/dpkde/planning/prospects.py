@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 from dpkde.errors import AccuracyError, ParameterError
@@ -154,14 +155,22 @@ class Prospects:
 
     def bound(self, rows: float, guarantee: Guarantee | None = None) -> tuple[float, Family]:
         """Return the error that n records could be promised, and with which family."""
-        budget = Budget(guarantee or self.guarantee)
-        first = outlook(budget, self.frame, self.guess, 1.0, self.sampler, self.capacity_bits)
-        view = after_count(budget, self.chooser, self.frame, first, self.sampler)
+        view = self._view if guarantee is None else self._after_count(guarantee)
         view = replace(view, rows=rows)
         family = self.chooser.choose(self.frame, view)
         law, worst = table_law(family, self.frame, view)
         setting, wanted = Setting(rows, view.count_law), self.chooser.wanted
         return error_bound(worst, law, setting, wanted.eta, self.frame, wanted.pitch), family
+
+    @cached_property
+    def _view(self) -> Outlook:
+        """What is known of the table, whatever the number of records."""
+        return self._after_count(self.guarantee)
+
+    def _after_count(self, guarantee: Guarantee) -> Outlook:
+        budget = Budget(guarantee)
+        first = outlook(budget, self.frame, self.guess, 1.0, self.sampler, self.capacity_bits)
+        return after_count(budget, self.chooser, self.frame, first, self.sampler)
 
     def check_possible(self) -> None:
         """Refuse, before anything is spent, what no number of records could keep."""

@@ -163,6 +163,14 @@ class Frame:
         None where the domain has no bounds. A matrix bandwidth turns the box: the new one holds
         it, by the triangle inequality. Rounding may put a coordinate an ulp outside.
         """
+        return self._halves
+
+    @cached_property
+    def _halves(self) -> NDArray[np.float64] | None:
         halves = self.domain.halves(self.dim)
+        if halves is None:
+            return None
         with np.errstate(all="ignore"):
-            return None if halves is None else self.kernel.bandwidth.spans(halves)
+            spans = self.kernel.bandwidth.spans(halves)
+        spans.setflags(write=False)
+        return spans

@@ -41,6 +41,7 @@ from dpkde.families.base import (
     Tensors,
     Terms,
     Worst,
+    remembered,
 )
 from dpkde.families.fastgauss import worst
 from dpkde.families.fastgauss.expansion import hermite_functions, quality, terms
@@ -153,6 +154,7 @@ class FastGauss(Family):
         """Return the logarithm of the table's size at order 1: it may be beyond all bounds."""
         return sum(math.log(size) for size in self.sizes(frame)) + math.log(self.repetitions)
 
+    @remembered
     def bounds(self, frame: Frame, bits: int) -> Bounds:
         """See ``proof.md``; ParameterError with what would fit, if the table does not."""
         order, _ = self._settled()
@@ -215,6 +217,7 @@ class FastGauss(Family):
             nanoseconds=20 + 5 * frame.dim + 2 * order**frame.dim,
         )
 
+    @remembered
     def worst(self, frame: Frame, bits: int) -> Worst:
         """Return the largest error of the expansion and its largest coefficients; see `worst`."""
         order, cutoff = self._settled()

@@ -26,7 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, ParameterError
-from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, Terms, Worst
+from dpkde.families.base import (
+    Family,
+    Outlook,
+    Pair,
+    Prediction,
+    Table,
+    Tensors,
+    Terms,
+    Worst,
+    remembered,
+)
 from dpkde.families.fourier import spectrum
 from dpkde.kernels import Points, ShiftInvariantKernel, has_spectrum
 from dpkde.kernels.smoothness import fades, modulus
@@ -121,10 +131,12 @@ class Fourier(Family):
             raise ParameterError("the number of frequencies is still open")
         return self.frequencies
 
+    @remembered
     def bounds(self, frame: Frame, bits: int) -> Bounds:
         """2D cells for pairs, D for the phase form; see ``proof.md``."""
         return _bounds(self._settled(), self.form, bits)
 
+    @remembered
     def worst(self, frame: Frame, bits: int) -> Worst | None:
         """A record far from the query is worst: ½ + ½k(2Δ) − k(Δ)² ≤ 9/16 where the kernel fades.
 

@@ -38,6 +38,7 @@ from dpkde.families.base import (
     Tensors,
     Terms,
     Worst,
+    remembered,
 )
 from dpkde.families.hashing import cuts, partitions, worst
 from dpkde.families.hashing.cuts import Cut
@@ -134,6 +135,7 @@ class Hashing(Family):
         """Tell directions in a single bucket, where the side of a plane is the sign."""
         return isinstance(kernel, Geodesic) and self.buckets == 1 and self.signed
 
+    @remembered
     def bounds(self, frame: Frame, bits: int) -> Bounds:
         """A record adds ±2^bits to one bucket of each repetition; see the proof.
 
@@ -151,6 +153,7 @@ class Hashing(Family):
             cells, repetitions * unit, repetitions * unit**2, unit, nonnegative=not self.signed
         )
 
+    @remembered
     def worst(self, frame: Frame, bits: int) -> Worst | None:
         """Return what collisions and cuts can do; see `worst`. None for space without bounds."""
         sides = self._is_sides(frame.kernel)

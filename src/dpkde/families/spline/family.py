@@ -35,11 +35,12 @@ from dpkde.families.base import (
     Worst,
     about,
     no_repetitions,
+    remembered,
 )
 from dpkde.families.spline import narrow, resolution, worst
 from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.spline.grid import Grid, unbounded
-from dpkde.kernels import Points, ProductKernel, is_product
+from dpkde.kernels import Points, ProductKernel, is_product, shape_of
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
@@ -159,6 +160,7 @@ class Spline(Family):
             )
         return grid
 
+    @remembered
     def bounds(self, frame: Frame, bits: int) -> Bounds:
         """L1 is 2^bits exactly; L2 by the largest squares of each axis; see the proof."""
         return self.grid(frame).bounds(bits)
@@ -181,9 +183,10 @@ class Spline(Family):
             nanoseconds=30 + 10 * frame.dim + 4 * Grid.of(settled, frame).parts,
         )
 
+    @remembered
     def worst(self, frame: Frame, bits: int) -> Worst:
         """Return the largest error of the fit and the largest coefficients; see `worst`."""
-        kernel = frame.kernel
+        kernel = shape_of(frame.kernel)
         assert isinstance(kernel, ProductKernel)
         return worst.of_grid(kernel, Grid.of(self.settle(frame), frame), bits)
 
@@ -370,7 +373,7 @@ class SplinePair(Pair):
 
     def _group(self, located: Points) -> NDArray[np.float64]:
         """Return what narrow axes say to each query: one number for each cell of their group."""
-        kernel, grid = self.frame.kernel, self.grid
+        kernel, grid = shape_of(self.frame.kernel), self.grid
         assert isinstance(kernel, ProductKernel)
         flat, height = np.ones(len(located)), np.zeros(len(located))
         ratios = []
@@ -392,7 +395,7 @@ class SplinePair(Pair):
     @cached_property
     def _responses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The coefficients of every splined axis, padded to one array, and their radii."""
-        kernel, grid = self.frame.kernel, self.grid
+        kernel, grid = shape_of(self.frame.kernel), self.grid
         assert isinstance(kernel, ProductKernel)
         found: list[Response] = [
             axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).response() for axis in grid.axes

@@ -57,10 +57,11 @@ def splined(kernel: ProductKernel, degree: int, spacing: float, ridge: float) ->
     padded = np.pad(values, ((0, 0), (2 * width, 2 * width)))
     cells = np.arange(-radius - width, radius + width + 1)
     error = 0.0
-    for place in np.arange(_PLACES) / _PLACES:
+    places, shifts = np.arange(_PLACES) / _PLACES, np.arange(-width, width + 1)
+    weights = bspline(degree, np.subtract.outer(places, shifts))
+    for place, row in zip(places, weights, strict=True):
         found = np.zeros((len(values), len(cells)))
-        for shift in range(-width, width + 1):
-            weight = float(bspline(degree, np.array([place - shift]))[0])
+        for shift, weight in zip(shifts.tolist(), row.tolist(), strict=True):
             if weight:
                 # Column a of `values` is the node at a − radius.
                 first = width + shift
