@@ -21,6 +21,7 @@ anything is parsed or allocated, and whatever is off raises `FormatError` with o
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -69,6 +70,18 @@ def digest(document: str, tensors: Arrays) -> str:
     return state.hexdigest()
 
 
+def pack(document: Mapping[str, Any], tensors: Arrays) -> bytes:
+    """Return a file's bytes."""
+    from safetensors.numpy import save
+
+    text = canonical(document)
+    arrays = {name: _little(array) for name, array in tensors.items()}
+    payload: bytes = save(arrays, metadata={"dpkde": text, "sha256": digest(text, arrays)})
+    if not _is_modest(payload[8 : 8 + int.from_bytes(payload[:8], "little")]):
+        raise ParameterError(_NO_ROOM)
+    return payload
+
+
 def write(
     path: str | os.PathLike[str],
     document: Mapping[str, Any],
@@ -81,13 +94,7 @@ def write(
     Only files of ours are written over: what else is there may be the private table.
     A secret file stays readable by its owner alone, where the system knows such a thing.
     """
-    from safetensors.numpy import save
-
-    text = canonical(document)
-    arrays = {name: _little(array) for name, array in tensors.items()}
-    payload = save(arrays, metadata={"dpkde": text, "sha256": digest(text, arrays)})
-    if not _is_modest(payload[8 : 8 + int.from_bytes(payload[:8], "little")]):
-        raise ParameterError(_NO_ROOM)
+    payload = pack(document, tensors)
     target = Path(path)
     if not target.name:
         raise ParameterError(f"{str(path)!r} is not the name of a file to write")
@@ -169,6 +176,12 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
         if size > MAX_FILE:
             raise FormatError(f"{path} is larger than any dpkde file ({size} bytes)")
         return _typed(lambda error: _read(file, size, error), str(path))
+
+
+def unpack(data: bytes) -> Parts:
+    """Return the document and the tensors of a file's bytes; `FormatError` as for `read`."""
+    held = bytes(data)
+    return _typed(lambda error: _read(io.BytesIO(held), len(held), error), "what was given")
 
 
 Parts = tuple[dict[str, Any], dict[str, NDArray[Any]]]

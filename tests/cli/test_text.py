@@ -194,3 +194,22 @@ def test_ctrl_c_ends_in_one_line(wait: float, tmp_path: Path) -> None:
     child.stderr.close()
     assert err == b"dpkde: interrupted\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_is_published(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What `dpkde plan -o` writes, `dpkde publish --plan` takes, and nothing that it settled."""
+    rows = ["--expected-rows", "2000"]
+    assert dpkde_("plan", *GOOD, *NAMES, *rows, "-o", "p.plan", capsys=capsys)[0] == 0
+    given = ["publish", table, "-o", "r.dpkde", "--plan", "p.plan", "--quiet"]
+    assert dpkde_(*given, "--epsilon", "1", capsys=capsys) == (0, "", "")
+    release = dpkde.load("r.dpkde")
+    assert release.plan == dpkde.Plan.load("p.plan")
+    assert release.columns == ("lon", "lat")
+    for more, told in (
+        (["--epsilon", "1", "--bandwidth", "2"], "--bandwidth is already fixed by the plan"),
+        ([], "--epsilon is needed"),
+        (["--epsilon", "1", "--plan", table], "not a dpkde file"),
+    ):
+        code, _, err = dpkde_(*given, *more, capsys=capsys)
+        assert code == 2
+        assert told in err

@@ -25,6 +25,7 @@ from dpkde.planning import promise as accuracy
 from dpkde.planning import prospects as assurance
 from dpkde.planning.plan import make_frame
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, MaxNorm, draw, tails
+from dpkde.space.domain import as_domain
 from dpkde.space.frame import Frame
 
 BOX: dict[str, Any] = {"kernel": dpkde.Gaussian(1.0), "bounds": [(-4, 4)] * 2, "epsilon": 1}
@@ -36,7 +37,7 @@ QUERIES = np.array([[0.37, 0.37], [0.9, 0.1], [1.6, 1.1], [3.0, -3.0]])
 
 
 def _frame(kernel: Kernel, bounds: Any = None, dim: int = 2) -> Frame:
-    return make_frame(kernel, dpkde.space.domain.as_domain(bounds), dim)
+    return make_frame(kernel, as_domain(bounds), dim)
 
 
 # Tails

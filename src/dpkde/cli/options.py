@@ -335,20 +335,53 @@ def request(options: Mapping[str, Any], dim: int | None) -> Request:
     name = options["family"] or "auto"
     as_family(name)
     family = _with_parameters(name, options)
-    guarantee = {
+    guarantee, promise = guarantee_of(options), promise_of(options)
+    return Request(kernel, domain, family, guarantee, options["typical_density"], promise)
+
+
+def guarantee_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is guaranteed, as the library takes it."""
+    if options["epsilon"] is None and options["rho"] is None:
+        raise ParameterError("--epsilon is needed (or --rho): how much may be learned of a record")
+    return {
         "epsilon": options["epsilon"],
         "delta": 0 if options["delta"] is None else options["delta"],
         "rho": options["rho"],
         "adjacency": options["adjacency"] or "add-remove",
     }
-    if guarantee["epsilon"] is None and guarantee["rho"] is None:
-        raise ParameterError("--epsilon is needed (or --rho): how much may be learned of a record")
-    promise = {
+
+
+def promise_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is promised, as the library takes it."""
+    return {
         "alpha": options["alpha"],
         "eta": options["eta"],
         "simultaneous": bool(options["simultaneous"]),
     }
-    return Request(kernel, domain, family, guarantee, options["typical_density"], promise)
+
+
+FIXED = (
+    *(
+        "columns",
+        "bounds",
+        "outside",
+        "bandwidth",
+        "kernel",
+        "family",
+        "degree",
+        "spacing",
+        "order",
+    ),
+    *("frequencies", "repetitions", "buckets", "seed"),
+)
+"""What a plan has settled."""
+
+
+def check_fixed(options: Mapping[str, Any]) -> None:
+    """Refuse options that a plan has settled."""
+    given = [f"--{name}" for name in FIXED if options[name] is not None]
+    if given:
+        raise ParameterError(f"{', '.join(given)} is already fixed by the plan: leave it out")
 
 
 def kernel_named(text: str, bandwidth: Any) -> Kernel:

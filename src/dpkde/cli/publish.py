@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -57,6 +57,10 @@ def publish(
     decimal: o.Decimal = None,
     thousands: o.Thousands = None,
     encoding: o.Encoding = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", help="A plan that dpkde plan -o wrote, in place of most options."),
+    ] = None,
     settings: o.Settings = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")] = False,
 ) -> None:
@@ -72,22 +76,32 @@ def publish(
     from dpkde.curator.publish import publish as make
     from dpkde.tables import open_points
 
-    source = open_points(o.table(table, chosen), o.names(chosen["columns"]))
-    wanted = o.request(chosen, source.dim)
-    o.check_writable(output)
-    with _progress(source, quiet) as watched:
-        release = make(
-            watched,
-            kernel=wanted.kernel,
-            bounds=wanted.domain,
-            family=wanted.family,
-            columns=None if watched.columns is None else list(watched.columns),
-            expected_rows=chosen["expected_rows"],
-            typical_density=wanted.typical_density,
-            seed=chosen["seed"],
+    decisions: dict[str, Any]
+    if plan is not None:
+        from dpkde.planning.plan import Plan
+
+        o.check_fixed(chosen)
+        fixed = Plan.load(plan)
+        source = open_points(o.table(table, chosen), fixed.columns)
+        density = chosen["typical_density"]
+        decisions = {"plan": fixed, "typical_density": density}
+        decisions |= {**o.guarantee_of(chosen), **o.promise_of(chosen)}
+    else:
+        source = open_points(o.table(table, chosen), o.names(chosen["columns"]))
+        wanted = o.request(chosen, source.dim)
+        decisions = {
+            "kernel": wanted.kernel,
+            "bounds": wanted.domain,
+            "family": wanted.family,
+            "columns": None if source.columns is None else list(source.columns),
+            "typical_density": wanted.typical_density,
+            "seed": chosen["seed"],
             **wanted.guarantee,
             **wanted.promise,
-        )
+        }
+    o.check_writable(output)
+    with _progress(source, quiet) as watched:
+        release = make(watched, expected_rows=chosen["expected_rows"], **decisions)
     release.save(output)
     for doubt in () if quiet else _doubts(release):
         typer.echo(f"dpkde: note: {doubt}", err=True)

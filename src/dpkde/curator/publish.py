@@ -52,9 +52,9 @@ def publish(
     kernel: Kernel | None = None,
     bounds: BoundsLike = None,
     epsilon: Exact | None = None,
-    delta: Exact = 0.0,
+    delta: Exact = 0,
     rho: Exact | None = None,
-    family: str | Family | None = None,
+    family: str | Family = "auto",
     adjacency: str = "add-remove",
     seed: int | None = None,
     expected_rows: int | None = None,
@@ -158,7 +158,7 @@ def publish(
         given = {
             "kernel": kernel,
             "bounds": bounds,
-            "family": family,
+            "family": None if family == "auto" else family,
             "seed": seed,
             "columns": columns,
         }
@@ -180,7 +180,7 @@ def publish(
     domain = as_domain(bounds, columns)
     source = open_points(points, columns, universe=universe_of(domain))
     frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
-    chooser = as_family("auto" if family is None else family)
+    chooser = as_family(family)
     check_room(frame, source.columns, chooser)
     asked = promise(alpha, eta, simultaneous, frame)
     return publish_source(source, frame, chooser, replace(errand, promise=asked), seed)

@@ -91,6 +91,14 @@ class Sketch:
     @sealed
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the sketch to a file, for trusted transport only: it is as secret as the data."""
+        container.write(path, *self._parts(), secret=True)
+
+    @sealed
+    def to_bytes(self) -> bytes:
+        """Return what `save` would write, as secret as the data."""
+        return container.pack(*self._parts())
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         document = {
             "format": SKETCH_FORMAT,
             "format_version": SKETCH_VERSION,
@@ -101,9 +109,7 @@ class Sketch:
         }
         # Counts go into a tensor: the length of the file must not depend on their digits.
         totals = np.array([self._count, self._rows], dtype=np.uint64).view(np.int64)
-        container.write(
-            path, document, tensors | {"table": self._table, "totals": totals}, secret=True
-        )
+        return document, tensors | {"table": self._table, "totals": totals}
 
     @classmethod
     @sealed
@@ -115,8 +121,30 @@ class Sketch:
         kernels: Sequence[type[Kernel]] = (),
     ) -> Sketch:
         """Read a sketch that `save` wrote."""
-        document, tensors = container.read(path)
-        expect_format(document, SKETCH_FORMAT, SKETCH_VERSION, str(path))
+        return cls._of(container.read(path), str(path), families, kernels)
+
+    @classmethod
+    @sealed
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        families: Sequence[type[Family]] = (),
+        kernels: Sequence[type[Kernel]] = (),
+    ) -> Sketch:
+        """Read a sketch from what `to_bytes` returned."""
+        return cls._of(container.unpack(data), "what was given", families, kernels)
+
+    @classmethod
+    def _of(
+        cls,
+        parts: container.Parts,
+        what: str,
+        families: Sequence[type[Family]],
+        kernels: Sequence[type[Kernel]],
+    ) -> Sketch:
+        document, tensors = parts
+        expect_format(document, SKETCH_FORMAT, SKETCH_VERSION, what)
         own = {n.removeprefix(_FAMILY): a for n, a in tensors.items() if n.startswith(_FAMILY)}
         plan = plan_from_json(document.get("plan"), own, tuple(families), tuple(kernels))
         table, totals = tensors.get("table"), tensors.get("totals")
@@ -128,7 +156,7 @@ class Sketch:
             or totals.shape != (2,)
             or not table.dtype == totals.dtype == np.int64
         ):
-            raise FormatError(f"{path} is damaged: its sums do not fit its plan")
+            raise FormatError(f"{what} is damaged: its sums do not fit its plan")
         count, rows = totals.view(np.uint64).tolist()
         return cls(plan, table.copy(), count, rows)
 

@@ -26,7 +26,6 @@ from dpkde.planning.choice import Best, Candidate, Chooser, rank
 from dpkde.planning.outlook import outlook
 from dpkde.planning.promise import Promise, promise, promise_from_json
 from dpkde.planning.split import after_count
-from dpkde.privacy.amounts import Adjacency
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.numbers import Exact
 from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
@@ -133,10 +132,32 @@ class Plan:
         """A fingerprint: sketches merge if and only if it is the same."""
         return container.digest(container.canonical(self.document), self.pair.tensors)
 
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.frame.kernel
+
+    @property
+    def domain(self) -> Domain:
+        """Which points are allowed."""
+        return self.frame.domain
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return self.frame.dim
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        document = {"format": PLAN_FORMAT, "format_version": PLAN_VERSION, "plan": self.document}
+        return document, dict(self.pair.tensors)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a file."""
-        document = {"format": PLAN_FORMAT, "format_version": PLAN_VERSION, "plan": self.document}
-        container.write(path, document, self.pair.tensors)
+        container.write(path, *self._parts())
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` would write."""
+        return container.pack(*self._parts())
 
     @classmethod
     def load(
@@ -147,8 +168,29 @@ class Plan:
         kernels: Sequence[type[Kernel]] = (),
     ) -> Plan:
         """Read a plan from a file."""
-        document, tensors = container.read(path)
-        expect_format(document, PLAN_FORMAT, PLAN_VERSION, str(path))
+        return cls._of(container.read(path), str(path), families, kernels)
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        families: Sequence[type[Family]] = (),
+        kernels: Sequence[type[Kernel]] = (),
+    ) -> Plan:
+        """Read a plan from what `to_bytes` returned."""
+        return cls._of(container.unpack(data), "what was given", families, kernels)
+
+    @classmethod
+    def _of(
+        cls,
+        parts: container.Parts,
+        what: str,
+        families: Sequence[type[Family]],
+        kernels: Sequence[type[Kernel]],
+    ) -> Plan:
+        document, tensors = parts
+        expect_format(document, PLAN_FORMAT, PLAN_VERSION, what)
         return plan_from_json(document.get("plan"), tensors, tuple(families), tuple(kernels))
 
     def __eq__(self, other: object) -> bool:
@@ -324,7 +366,7 @@ def plan(
     delta: Exact = 0,
     rho: Exact | None = None,
     family: str | Family = "auto",
-    adjacency: str = Adjacency.ADD_REMOVE,
+    adjacency: str = "add-remove",
     seed: int | None = None,
     expected_rows: int | None = None,
     typical_density: float | None = None,

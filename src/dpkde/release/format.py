@@ -148,6 +148,23 @@ def save(release: Release, path: str | os.PathLike[str]) -> None:
     container.write(path, *to_parts(release))
 
 
+def to_bytes(release: Release) -> bytes:
+    """Return a release as the bytes of a file."""
+    return container.pack(*to_parts(release))
+
+
+def from_bytes(
+    data: bytes,
+    *,
+    families: Sequence[type[Family]] = (),
+    kernels: Sequence[type[Kernel]] = (),
+) -> Release:
+    """Read a release from the bytes of a file; as `load`."""
+    document, tensors = container.unpack(data)
+    expect_format(document, FORMAT, VERSION, "what was given")
+    return from_parts(document, tensors, tuple(families), tuple(kernels))
+
+
 def load(
     path: str | os.PathLike[str],
     *,

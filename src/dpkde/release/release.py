@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -287,6 +287,25 @@ class Release:
         from dpkde.release.format import save
 
         save(self, path)
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` would write."""
+        from dpkde.release.format import to_bytes
+
+        return to_bytes(self)
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        families: Sequence[type[Family]] = (),
+        kernels: Sequence[type[Kernel]] = (),
+    ) -> Release:
+        """Read a release from what `to_bytes` returned, or from the bytes of a file."""
+        from dpkde.release.format import from_bytes
+
+        return from_bytes(data, families=families, kernels=kernels)
 
     def __eq__(self, other: object) -> bool:
         return (
