@@ -7,12 +7,13 @@ else
 BIN := $(VENV)/bin
 endif
 
-.PHONY: help test quick lint demo bench experiments clean
+.PHONY: help test quick audit lint demo bench experiments clean
 
 help:
 	@echo "make demo    publish and query a generated data set; leaves demo/city.csv, *.dpkde, city.png"
 	@echo "make test    lint, types and the whole test suite, statistical audits included"
 	@echo "make quick   the tests without the long statistical audits"
+	@echo "make audit   the long audits at full length: a million damaged files, some 20 minutes"
 	@echo "make bench   speed as ratios to peers measured in the same run, and errors at the same ε"
 	@echo "make experiments   the paper's figures and claims on generated data, in experiments/results/quick"
 
@@ -26,6 +27,9 @@ test: lint
 
 quick: lint
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not audit"
+
+audit: $(VENV)/ready
+	DPKDE_MUTATIONS=1000000 $(BIN)/python -m pytest -q -n auto --dist worksteal -m audit --timeout 5400
 
 lint: $(VENV)/ready
 	$(BIN)/python -m ruff check .

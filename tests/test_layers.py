@@ -179,6 +179,41 @@ def test_exports() -> None:
     assert (SOURCE / "py.typed").is_file()
 
 
+def test_no_import_goes_in_circles() -> None:
+    """Not at the top of modules, nor inside functions, but for a class and the reader of its file.
+
+    What only type checkers see does not count.
+    """
+    names = {_name(path).removesuffix(".__init__"): path for path in MODULES}
+    needs: dict[str, set[str]] = {}
+    for name, path in names.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        unseen = [
+            n
+            for n in ast.walk(tree)
+            if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)
+        ]
+        hidden = {id(leaf) for node in unseen for leaf in ast.walk(node)}
+        found = {
+            inner if (inner := f"{node.module}.{alias.name}") in names else str(node.module)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and id(node) not in hidden
+            for alias in node.names
+        }
+        needs[name] = (found & set(names)) - {name}
+    for one, other in ALLOWED:
+        needs[one].discard(other)
+    while leaves := {name for name, wanted in needs.items() if not wanted}:
+        needs = {name: wanted - leaves for name, wanted in needs.items() if name not in leaves}
+    assert not needs
+
+
+ALLOWED = (
+    ("dpkde.release.release", "dpkde.release.format"),
+    ("dpkde.prior.pmw", "dpkde.prior.interactive"),
+)
+
+
 LAWS = {"DiscreteLaplace", "DiscreteGaussian", "MaxNorm"}
 
 

@@ -22,8 +22,8 @@ import numpy as np
 import pytest
 
 import dpkde
-from dpkde import container
 from dpkde.kernels import Kernel
+from dpkde.release import container
 
 MUTATIONS = int(os.environ.get("DPKDE_MUTATIONS", "100000"))
 KILLS = int(os.environ.get("DPKDE_KILLS", "24"))

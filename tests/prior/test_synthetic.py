@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import dpkde
-from dpkde import container
 from dpkde.prior.pmw import PMW
 from dpkde.prior.smalldb import SmallDB
 from dpkde.prior.synthetic import SyntheticRelease, weighted_kde
@@ -23,6 +22,7 @@ from dpkde.privacy.amounts import Amount
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import Exponential
 from dpkde.privacy.statement import PrivacyStatement
+from dpkde.release import container
 
 KERNEL = dpkde.Gaussian(0.5)
 BOUNDS = [(0.0, 4.0), (0.0, 2.0)]

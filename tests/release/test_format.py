@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import dpkde
-from dpkde import container
+from dpkde.release import container
 from dpkde.release.format import from_parts, to_parts
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -456,7 +456,7 @@ def _with_parameters(name: str, options: Mapping[str, Any]) -> str | Family:
 
 def check_writable(output: Path) -> None:
     """Fail before anything is read or spent, not after; and never write over a table."""
-    from dpkde import container
+    from dpkde.release import container
 
     if output.is_dir():
         raise ParameterError(f"{output} is a folder; name a file to write")

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde import container
 from dpkde.errors import FormatError, MergeError
 from dpkde.families.base import Family, Table
 from dpkde.kernels import Kernel
 from dpkde.numerics.pool import mapped
 from dpkde.planning.plan import Plan, check_plan, describe, expect_format, plan_from_json
 from dpkde.privacy.secrecy import sealed
+from dpkde.release import container
 from dpkde.space.domain import Mask, universe_of
 from dpkde.space.frame import Frame
 from dpkde.tables import Piece, PointsLike, Source, open_points

@@ -14,9 +14,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-from dpkde import container
 from dpkde.errors import FormatError, ParameterError, VersionError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family, Outlook, Pair, Prediction, Tensors
 from dpkde.families.registry import family_from_json, registry
@@ -25,9 +24,11 @@ from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.planning.choice import Best, Candidate, Chooser, rank
 from dpkde.planning.outlook import outlook
 from dpkde.planning.promise import Promise, promise, promise_from_json
+from dpkde.planning.prospects import Assured, Prospect, Prospects, prospect
 from dpkde.planning.split import after_count
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.numbers import Exact
+from dpkde.release import container
 from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.space.frame import Frame
 from dpkde.tables.arrays import check_columns
@@ -37,21 +38,6 @@ PLAN_VERSION = 1
 LEAST_DENSITY = 1e-6
 MOST_AXES = 1 << 20
 """Most columns that a file may declare."""
-
-
-class Prospect(NamedTuple):
-    """What n records can be promised, foreseen from public numbers.
-
-    Attributes
-    ----------
-    rows
-        About the least n for which the error asked for can be promised.
-    bound
-        The error that can be promised for as many records as expected.
-    """
-
-    rows: int
-    bound: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,8 +387,6 @@ def plan(
     wanted = promise(alpha, eta, simultaneous, frame)
     promised = None
     if wanted is not None:
-        from dpkde.planning.prospects import Assured, Prospects, prospect
-
         chosen, density = Assured.of(chosen, wanted), 1.0
         told = Prospects(chosen, frame, guarantee, sampler, capacity, rows)
         promised = prospect(told, rows)

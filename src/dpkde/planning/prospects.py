@@ -14,7 +14,6 @@ from dpkde.errors import AccuracyError, ParameterError
 from dpkde.families.base import NO_WORST, Family, Outlook, Worst
 from dpkde.planning.choice import Best, Chooser
 from dpkde.planning.outlook import outlook
-from dpkde.planning.plan import Prospect
 from dpkde.planning.promise import Promise, Setting, error_bound
 from dpkde.planning.split import after_count
 from dpkde.privacy.budget import Budget, Guarantee, Spend, cheapest
@@ -228,6 +227,21 @@ class Prospects:
             else:
                 high, below, family = middle, found, better
         return math.exp(high), family
+
+
+class Prospect(NamedTuple):
+    """What n records can be promised, foreseen from public numbers.
+
+    Attributes
+    ----------
+    rows
+        About the least n for which the error asked for can be promised.
+    bound
+        The error that can be promised for as many records as expected.
+    """
+
+    rows: int
+    bound: float
 
 
 def prospect(prospects: Prospects, rows: int | None) -> Prospect:

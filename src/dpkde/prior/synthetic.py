@@ -1,6 +1,6 @@
 """The synthetic release: public points and weights that stand for the private ones.
 
-Its file, version 1, is a container (`dpkde.container`) whose document has these fields:
+Its file, version 1, is a container (`dpkde.release.container`) whose document has these fields:
 
 ``format``, ``format_version``
     ``"dpkde-synthetic"`` and 1.
@@ -33,12 +33,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde import container
 from dpkde.errors import BudgetError, FormatError, ParameterError
 from dpkde.kernels import Kernel, Points, kernel_from_json
 from dpkde.numerics.numbers import is_whole
 from dpkde.planning.plan import expect_format
 from dpkde.privacy.statement import PrivacyStatement, statement_from_json, statement_to_json
+from dpkde.release import container
 from dpkde.space.domain import Unbounded
 from dpkde.space.frame import Frame
 from dpkde.tables.arrays import QueriesLike, as_queries

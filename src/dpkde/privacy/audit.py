@@ -159,38 +159,8 @@ def clopper_pearson(hits: int, runs: int, doubt: float) -> tuple[float, float]:
     >>> round(low, 4), round(high, 4)
     (0.3983, 0.6017)
     """
-    low = 0.0 if hits == 0 else _bisect(lambda p: _log_tail(hits, runs, p) <= math.log(doubt))
-    high = (
-        1.0
-        if hits == runs
-        else 1 - _bisect(lambda p: _log_tail(runs - hits, runs, p) <= math.log(doubt))
-    )
+    from scipy.stats import beta
+
+    low = float(beta.ppf(doubt, hits, runs - hits + 1)) if hits else 0.0
+    high = float(beta.isf(doubt, hits + 1, runs - hits)) if hits < runs else 1.0
     return low, high
-
-
-def _bisect(holds: Callable[[float], bool]) -> float:
-    """Return the largest p for which a condition that only small p meet still holds."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
-
-
-def _log_tail(hits: int, runs: int, p: float) -> float:
-    """Return ln P[Bin(runs, p) ≥ hits], summed from its largest term."""
-    if p <= 0:
-        return -math.inf
-    if p >= 1:
-        return 0.0
-    k = np.arange(hits, runs + 1, dtype=np.float64)
-    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, runs + 1)))])
-    terms = (
-        log_factorial[runs]
-        - log_factorial[hits:]
-        - log_factorial[: runs - hits + 1][::-1]
-        + k * math.log(p)
-        + (runs - k) * math.log1p(-p)
-    )
-    peak = terms.max()
-    return float(min(peak + math.log(np.exp(terms - peak).sum()), 0.0))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,11 @@ from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.numerics.pool import mapped
 from dpkde.planning.promise import to_grid
-from dpkde.release.release import Release
 from dpkde.space.queries import places_of
 from dpkde.tables.arrays import QueriesLike
+
+if TYPE_CHECKING:
+    from dpkde.release.release import Release
 
 CHUNK_QUERIES = 4096
 

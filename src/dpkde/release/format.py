@@ -1,6 +1,6 @@
 """The release file, version 1.
 
-The container (safetensors, canonical JSON document, SHA-256) is specified in `dpkde.container`. The
+The container (safetensors, canonical JSON document, SHA-256) is specified in `container`. The
 document of a release has these fields:
 
 ``format``, ``format_version``
@@ -46,7 +46,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde import container
 from dpkde.errors import BudgetError, FormatError, ParameterError
 from dpkde.families.base import Family
 from dpkde.kernels import Kernel
@@ -62,6 +61,7 @@ from dpkde.privacy.statement import (
     fraction_to_json,
     statement_to_json,
 )
+from dpkde.release import container
 from dpkde.release.release import Release
 
 FORMAT = "dpkde-release"

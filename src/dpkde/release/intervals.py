@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,10 @@ from dpkde.numerics.numbers import is_real
 from dpkde.planning import promise as accuracy
 from dpkde.privacy.laws.quantiles import half_widths
 from dpkde.release.answers import answer, deviation, kde
-from dpkde.release.release import Release
 from dpkde.tables.arrays import QueriesLike
+
+if TYPE_CHECKING:
+    from dpkde.release.release import Release
 
 Floats = NDArray[np.float64]
 

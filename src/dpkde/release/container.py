@@ -77,9 +77,13 @@ def pack(document: Mapping[str, Any], tensors: Arrays) -> bytes:
     text = canonical(document)
     arrays = {name: _little(array) for name, array in tensors.items()}
     payload: bytes = save(arrays, metadata={"dpkde": text, "sha256": digest(text, arrays)})
-    if not _is_modest(payload[8 : 8 + int.from_bytes(payload[:8], "little")]):
+    stop = 8 + int.from_bytes(payload[:8], "little")
+    # Metadata come in no order; equal things are equal bytes.
+    header = json.dumps(json.loads(payload[8:stop]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    if not _is_modest(header):
         raise ParameterError(_NO_ROOM)
-    return payload
+    return len(header).to_bytes(8, "little") + header + payload[stop:]
 
 
 def write(
