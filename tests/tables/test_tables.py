@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from decimal import Decimal
 from fractions import Fraction
@@ -525,7 +526,7 @@ def test_what_was_read_before_is_refused_before_anything_is_spent() -> None:
 
 
 def test_arrow_that_is_not_known_here() -> None:
-    na = pytest.importorskip("nanoarrow")
+    na = importlib.import_module("nanoarrow")
     for strange in (na.Array([1.0], na.float64()), na.c_array([1.0], na.float64())):
         with pytest.raises(dpkde.SchemaError, match=r"pyarrow.table\(points\)"):
             open_points(strange)

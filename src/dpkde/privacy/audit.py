@@ -83,8 +83,7 @@ def audit(
     Examples
     --------
     >>> from fractions import Fraction
-    >>> from dpkde.privacy.laws import DiscreteLaplace
-    >>> from dpkde.privacy.laws import draw
+    >>> from dpkde.privacy.laws import DiscreteLaplace, draw
     >>> law = DiscreteLaplace(Fraction(2))  # ε = 1/2 for sums that move by 1
     >>> audit(lambda data, n: data + draw(law, n), 0, 1, trials=20_000).refutes(0.5)
     False
