@@ -76,9 +76,9 @@ def main(folder: str = "demo", people: int = 100_000) -> None:
     draw(panels, picture)
     print(
         f"table: {table}, to publish yourself:\n"
-        f"  dpkde publish {table} -o city.dpkde --columns east,north --bounds 0:10,0:6 "
-        "--bandwidth 0.25 --epsilon 0.5\n"
-        "  dpkde query city.dpkde 3.2,3.6 6.8,2.2"
+        f"  dpkde publish {table} -o {target / 'city.dpkde'} --columns east,north "
+        "--bounds 0:10,0:6 --bandwidth 0.25 --epsilon 0.5\n"
+        f"  dpkde query {target / 'city.dpkde'} 3.2,3.6 6.8,2.2"
     )
 
 
