@@ -496,3 +496,25 @@ def test_iterators_are_no_sets() -> None:
     plan = dpkde.plan(kernel=dpkde.Jaccard(), bounds=dpkde.Sets(4), epsilon=1, family=Hashing(8, 4))
     made = dpkde.sketch([iter([1, 2]), [1, 2]], plan)
     assert made == dpkde.sketch([None, [1, 2]], plan)
+
+
+class Wider(Hashing):
+    """A family of somebody's whose instances are equal and not the same."""
+
+    times = 1
+
+    def _settled(self) -> tuple[int, int]:
+        repetitions, buckets = super()._settled()
+        return self.times * repetitions, buckets
+
+
+def test_what_is_paid_for_is_never_remembered() -> None:
+    """Planners may remember bounds by equality; the bounds that buy noise are computed anew."""
+    frame = Frame.of(dpkde.Laplacian(1.0), as_domain([(0, 4)]), 1)
+    narrow, wide = Wider(4, 8), Wider(4, 8)
+    object.__setattr__(wide, "times", 16)
+    assert narrow == wide
+    assert narrow.bounds(frame, 4) == wide.bounds(frame, 4)  # remembered, and wrong
+    one, other = (family.draw(frame, 4, 0).bounds for family in (narrow, wide))
+    assert other.l1 == 16 * one.l1
+    assert other.cells == 16 * one.cells

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpkde.curator.sketch import WHOLE, Sketch, Totals, count_records, sketch, sketch_source
 from dpkde.errors import ParameterError
-from dpkde.families.base import DEFAULT_CAPACITY_BITS, NO_WORST, Family, Outlook
+from dpkde.families.base import DEFAULT_CAPACITY_BITS, NO_WORST, Family, Outlook, Worst, anew
 from dpkde.kernels import Kernel
 from dpkde.planning.choice import Chooser
 from dpkde.planning.outlook import options, outlook
@@ -24,6 +24,7 @@ from dpkde.planning.plan import (
     as_family,
     check_capacity,
     check_density,
+    check_plan,
     check_room,
     check_rows,
     draw_plan,
@@ -54,7 +55,7 @@ def publish(
     epsilon: Exact | None = None,
     delta: Exact = 0,
     rho: Exact | None = None,
-    family: str | Family = "auto",
+    family: str | Family | None = "auto",
     adjacency: str = "add-remove",
     seed: int | None = None,
     expected_rows: int | None = None,
@@ -158,29 +159,25 @@ def publish(
         given = {
             "kernel": kernel,
             "bounds": bounds,
-            "family": None if family == "auto" else family,
+            "family": None if family in (None, "auto") else family,
             "seed": seed,
             "columns": columns,
         }
         extra = [name for name, value in given.items() if value is not None]
         if extra:
             raise ParameterError(f"{', '.join(extra)} is already fixed by the plan: leave it out")
-        if isinstance(points, Sketch):
-            if plan is not None and plan != points.plan:
-                raise ParameterError("the sketch was made under another plan")
-            sketched = points
-        else:
-            assert plan is not None
-            sketched = sketch(points, plan, threads=threads)
-        fixed = sketched.plan
+        fixed = check_plan(points.plan if isinstance(points, Sketch) else plan)
+        if plan is not None and plan != fixed:
+            raise ParameterError("the sketch was made under another plan")
         kept = promise(alpha, eta, simultaneous, fixed.frame) or fixed.promise
-        return publish_sketch(sketched, replace(errand, promise=kept))
+        sums = points if isinstance(points, Sketch) else sketch(points, fixed, threads=threads)
+        return publish_sketch(sums, replace(errand, promise=kept))
     if kernel is None:
         raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
     domain = as_domain(bounds, columns)
     source = open_points(points, columns, universe=universe_of(domain))
     frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
-    chooser = as_family(family)
+    chooser = as_family("auto" if family is None else family)
     check_room(frame, source.columns, chooser)
     asked = promise(alpha, eta, simultaneous, frame)
     return publish_source(source, frame, chooser, replace(errand, promise=asked), seed)
@@ -299,7 +296,7 @@ def _kept(errand: Errand, chooser: Chooser, plan: Plan, count: int) -> Fraction:
     assert isinstance(chooser, Assured)
     ways = options(budget, errand.sampler)
     law = cheapest(ways, pair.bounds.under(budget.guarantee.adjacency))[2]
-    worst = plan.family.worst(frame, plan.bits)
+    worst: Worst | None = anew(plan.family, "worst", frame, plan.bits)
     if worst is None:
         raise ParameterError(NO_WORST.format(plan.family.name))
     spent = next((spend for spend in budget.spends if isinstance(spend, Spend)), None)

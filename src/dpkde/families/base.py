@@ -222,19 +222,26 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def remembered(method: Method) -> Method:
     """Remember what a method of a family says of a frame and a lattice: planners ask many times.
 
-    A kernel of the caller's need not have a hash; then it is asked anew.
+    A kernel or family of the caller's need not have a hash; then it is asked anew. Nor need what it
+    calls equal be the same, so whatever is paid for or promised is asked `anew` too.
     """
     kept = lru_cache(maxsize=1 << 12)(method)
 
     @wraps(method)
     def ask(family: Any, frame: Frame, bits: int) -> Any:
         try:
-            hash(frame)
+            hash((family, frame))
         except TypeError:
             return method(family, frame, bits)
         return kept(family, frame, bits)
 
     return ask  # type: ignore[return-value]
+
+
+def anew(family: Family, name: str, frame: Frame, bits: int) -> Any:
+    """Return what ``family.bounds`` or ``family.worst`` says, computed now and not remembered."""
+    method = getattr(type(family), name)
+    return getattr(method, "__wrapped__", method)(family, frame, bits)
 
 
 class Family(ABC):

@@ -41,6 +41,7 @@ from dpkde.families.base import (
     Tensors,
     Terms,
     Worst,
+    anew,
     remembered,
 )
 from dpkde.families.fastgauss import worst
@@ -278,7 +279,8 @@ class FastGaussPair(Pair):
     @cached_property
     def bounds(self) -> Bounds:
         """See ``proof.md``."""
-        return self.family.bounds(self.frame, self.bits)
+        bounds: Bounds = anew(self.family, "bounds", self.frame, self.bits)
+        return bounds
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:

@@ -38,6 +38,7 @@ from dpkde.families.base import (
     Tensors,
     Terms,
     Worst,
+    anew,
     remembered,
 )
 from dpkde.families.hashing import cuts, partitions, worst
@@ -320,7 +321,8 @@ class HashingPair(Pair):
     @cached_property
     def bounds(self) -> Bounds:
         """See ``proof.md``."""
-        return self.family.bounds(self.frame, self.bits)
+        bounds: Bounds = anew(self.family, "bounds", self.frame, self.bits)
+        return bounds
 
     @cached_property
     def tensors(self) -> dict[str, NDArray[Any]]:

@@ -33,7 +33,7 @@ def check_scale(scale: Fraction, spread: int = 1) -> None:
     if not 0 < scale * spread <= MAX_SCALE:
         raise ParameterError(
             f"a noise scale of {plain(scale)} over {spread} cells does not fit 64-bit sums; "
-            "use a larger epsilon, fewer cells or a smaller capacity"
+            "use a larger epsilon or a smaller table"
         )
 
 
