@@ -27,6 +27,7 @@ Mechanism = Callable[[Any, int], NDArray[Any]]
 
 _DIRECTIONS = 16
 _THRESHOLDS = 64
+_LUCK = 0.00135  # beyond three standard deviations
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ def audit(
     hits = int((score(likely[first:]) >= threshold).sum())
     misses = int((score(unlikely[first:]) >= threshold).sum())
     runs, doubt = trials - first, (1 - confidence) / 2
-    low = clopper_pearson(hits, runs, doubt)[0] - delta
-    high = clopper_pearson(misses, runs, doubt)[1]
+    low = float(clopper_pearson(hits, runs, doubt)[0]) - delta
+    high = float(clopper_pearson(misses, runs, doubt)[1])
     return AuditResult(max(math.log(low / high), 0.0) if low > 0 else 0.0, confidence, trials)
 
 
@@ -117,24 +118,25 @@ def _telling_event(
 ) -> tuple[Score, float, bool]:
     """Return a score, a threshold and a side: the event «score ≥ threshold» tells most.
 
-    Scores tried: the projection on the difference of the means, and the coordinates that differ
-    most. Ratios are judged with pseudo-counts, so that an event never seen does not win by luck.
+    Scores tried: the projection on the difference of the medians, and the coordinates that differ
+    most. An event is judged by the bound that it would give, at three standard deviations: with
+    four times the outputs these are the six that the bound itself will keep away, so that an event
+    never seen on one side does not win by luck, and one that is certain on the other does win.
     """
-    scores = _scores(left, right)
+    scores, runs = _scores(left, right), len(left)
     best: tuple[float, Score, float, bool] = (-math.inf, scores[0], math.inf, False)
     for score in scores:
         a, b = np.sort(score(left)), np.sort(score(right))
         cuts = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, _THRESHOLDS + 1)))
-        above_a = len(a) - np.searchsorted(a, cuts, side="left")
-        above_b = len(b) - np.searchsorted(b, cuts, side="left")
+        above_a = runs - np.searchsorted(a, cuts, side="left")
+        above_b = runs - np.searchsorted(b, cuts, side="left")
         for swapped, (p, q) in enumerate(((above_a, above_b), (above_b, above_a))):
-            spread = np.sqrt(1 / (p + 1) + 1 / (q + 1))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                gain = np.log((p - delta * len(a)) / (q + 1)) - 6 * spread
-            gain = np.where(np.isfinite(gain), gain, -math.inf)
-            at = int(np.argmax(gain))
-            if gain[at] > best[0]:
-                best = (float(gain[at]), score, float(cuts[at]), bool(swapped))
+            low = clopper_pearson(p, runs, _LUCK)[0] - delta
+            high = clopper_pearson(q, runs, _LUCK)[1]
+            ratio = low / high
+            at = int(np.argmax(ratio))
+            if ratio[at] > best[0]:
+                best = (float(ratio[at]), score, float(cuts[at]), bool(swapped))
     return best[1], best[2], best[3]
 
 
@@ -151,15 +153,18 @@ def _scores(left: NDArray[np.float64], right: NDArray[np.float64]) -> list[Score
     return [project(sign * vector) for vector in vectors for sign in (1.0, -1.0)]
 
 
-def clopper_pearson(hits: int, runs: int, doubt: float) -> tuple[float, float]:
-    """Return a lower and an upper bound on a probability, each wrong with chance ≤ `doubt`.
+def clopper_pearson(
+    hits: int | NDArray[np.int64], runs: int, doubt: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return lower and upper bounds on probabilities, each wrong with chance ≤ `doubt`.
 
     >>> low, high = clopper_pearson(50, 100, 0.025)
-    >>> round(low, 4), round(high, 4)
+    >>> round(float(low), 4), round(float(high), 4)
     (0.3983, 0.6017)
     """
     from scipy.stats import beta
 
-    low = float(beta.ppf(doubt, hits, runs - hits + 1)) if hits else 0.0
-    high = float(beta.isf(doubt, hits + 1, runs - hits)) if hits < runs else 1.0
+    misses = runs - np.asarray(hits)
+    low = np.where(np.equal(hits, 0), 0.0, beta.ppf(doubt, hits, misses + 1))
+    high = np.where(np.equal(misses, 0), 1.0, beta.isf(doubt, np.add(hits, 1), misses))
     return low, high
