@@ -180,7 +180,7 @@ def run(task: Task, releases: int, delta: str, true_density: bool) -> None:
             f"{task.name:<14}{epsilon:>5} {ours:>9.2g}{errors.std() / releases**0.5:>9.1g}"
             f"{planned:>9.2g}{planned / ours:>10.2f}{single:>8.2f}{peer:>10.2g}  {at:<16}"
             f"{ours / peer:>9.3f}{asked:>7.2f}{np.median(times):>6.1f}  "
-            f"{release.family.summary(release.plan.frame)}, {release.plan.prediction.law}"
+            f"{release.plan.layout.summary}, {release.plan.prediction.law}"
             f"{'' if fine else '  BELOW TARGET'}",
             flush=True,
         )
@@ -203,8 +203,8 @@ def best_peer(
     for label, copies in candidates:
         errors = []
         for seed, family in enumerate(copies):
-            pair = family.draw(frame, 22, seed)
-            plan = Plan(frame, family, pair, DEFAULT_CAPACITY_BITS, seed)
+            pair = family.layout(frame).draw(22, seed)
+            plan = Plan(pair, DEFAULT_CAPACITY_BITS, seed)
             table = sketch(points, plan)._table
             law = DiscreteLaplace.bought(amount, pair.bounds)
             for _ in range(PEER_DRAWS):

@@ -79,9 +79,8 @@ def compare(name: str, kernel: Kernel, points: NDArray[np.float64], half: float 
     dim = points.shape[1]
     domain = as_domain(None if half is None else [(-half, half)] * dim)
     frame = Frame.of(kernel, domain, dim)
-    family = Hashing(REPETITIONS, BUCKETS)
-    pair = family.draw(frame, 0, seed=1)
-    plan = Plan(frame, family, pair, 40, 1)
+    pair = Hashing(REPETITIONS, BUCKETS).layout(frame).draw(0, seed=1)
+    plan = Plan(pair, 40, 1)
     rows = frame.place(points)[0].astype(np.float32)
     made = sketch(points[:1000], plan)  # compiles
     ours = timed(lambda: sketch(points, plan))

@@ -42,7 +42,7 @@ def main() -> None:
     ours, peer = race(lambda: release.kde(points), lambda: tree.query(points, workers=2), 3)
     print(
         f"spline queries: {ROWS / ours:,.0f} a second (asked: 1,000,000); a nearest neighbour "
-        f"among 100,000: {ROWS / peer:,.0f}; {release.family.summary(plan.frame)}"
+        f"among 100,000: {ROWS / peer:,.0f}; {plan.layout.summary}"
     )
 
     for half in (5.0, 50.0):

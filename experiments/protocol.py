@@ -97,15 +97,15 @@ class Table:
 def drawn(task: Task, family: Family, seed: int) -> Pair:
     """Return (f, g) of a family for a task."""
     frame = make_frame(task.kernel, as_domain(task.bounds), task.dim)
-    return family.draw(frame, BITS, seed)
+    return family.layout(frame).draw(BITS, seed)
 
 
 def tabulate(task: Task, family: Family, seed: int = 0) -> Table:
     """Return the family's sums over the points, and the time it took to make them."""
     frame = make_frame(task.kernel, as_domain(task.bounds), task.dim)
     start = time.perf_counter()
-    pair = family.draw(frame, BITS, seed)
-    plan = Plan(frame, family, pair, DEFAULT_CAPACITY_BITS, seed)
+    pair = family.layout(frame).draw(BITS, seed)
+    plan = Plan(pair, DEFAULT_CAPACITY_BITS, seed)
     sums = sketch(task.points, plan)._table
     seconds = time.perf_counter() - start
     return Table(pair, sums, len(task.points), seconds, pair.bounds)

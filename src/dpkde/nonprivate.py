@@ -14,7 +14,8 @@ from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family
 from dpkde.kernels import Kernel
 from dpkde.numerics.pool import mapped
-from dpkde.planning.plan import Plan, as_family, make_frame
+from dpkde.planning.choice import Choice, Typical
+from dpkde.planning.plan import Plan, as_families, make_frame
 from dpkde.space.domain import BoundsLike, as_domain
 from dpkde.tables.arrays import as_queries, as_rows
 
@@ -54,15 +55,16 @@ def estimate(
 ) -> NDArray[np.float64]:
     """Return what a family alone, without noise, makes of the KDE at each query. Not private."""
     rows = as_rows(points, None, "points")
-    chosen = as_family(family)
-    if not isinstance(chosen, Family) or chosen.needs_outlook:
+    frame = make_frame(kernel, as_domain(bounds), rows.shape[1])
+    choice = Choice.among(as_families(family), frame, Typical())
+    if not choice.is_settled:
         raise ParameterError(
             "without noise there is nothing to balance: set the family's parameters, such as "
             "dpkde.Spline(degree=3, spacing=0.5) or dpkde.Fourier(frequencies=1024)"
         )
-    frame = make_frame(kernel, as_domain(bounds), rows.shape[1])
-    pair = chosen.draw(frame, chosen.lattice_bits[1], seed)
-    made = sketch(rows, Plan(frame, chosen, pair, DEFAULT_CAPACITY_BITS, seed))
+    (layout,) = choice.layouts
+    pair = layout.draw(layout.family.lattice_bits[1], seed)
+    made = sketch(rows, Plan(pair, DEFAULT_CAPACITY_BITS, seed))
     sums = made._table.astype(np.float64)
     answers = pair.respond(as_queries(queries, frame.dim), sums, groups) / max(1, made._count)
     return np.asarray(answers + pair.constant)

@@ -18,7 +18,6 @@ Run it with pytest.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,16 +26,10 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.families.base import Family, Outlook, Pair
+from dpkde.families.base import Family, Pair
 from dpkde.kernels import Kernel
-from dpkde.privacy.amounts import Adjacency, Amount
-from dpkde.privacy.laws import DiscreteLaplace
 from dpkde.space.domain import Domain, as_domain
 from dpkde.space.frame import Frame
-
-OUTLOOK = Outlook(
-    1000, 0.05, Adjacency.ADD_REMOVE, ((Amount(epsilon=Fraction(1)), DiscreteLaplace),)
-)
 
 
 def adversarial_rows(dim: int, generator: np.random.Generator) -> NDArray[np.float64]:
@@ -95,7 +88,7 @@ class FamilyContract:
     def pairs(self, dim: int) -> list[Pair]:
         """Return pairs of all families, on the coarsest and the finest lattice."""
         return [
-            family.draw(self.frame(dim), bits, seed=5)
+            family.layout(self.frame(dim)).draw(bits, seed=5)
             for family in self.families(dim)
             for bits in {family.lattice_bits[0], family.lattice_bits[1]}
         ]
@@ -139,9 +132,10 @@ class FamilyContract:
 
     def test_a_pair_comes_back_from_its_tensors(self, dim: int) -> None:
         for family in self.families(dim):
-            pair = family.draw(self.frame(dim), family.lattice_bits[1], seed=9)
-            settled = family.choose(pair.frame, OUTLOOK)
-            back = type(family)(**settled.to_json()).restore(pair.frame, pair.bits, pair.tensors)
+            layout = family.layout(self.frame(dim))
+            pair = layout.draw(family.lattice_bits[1], seed=9)
+            written = type(family).from_json(layout.family.to_json(), dim)
+            back = written.layout(pair.frame).restore(pair.bits, pair.tensors)
             rows = np.random.default_rng(6).normal(size=(20, dim))
             placed = pair.frame.place(rows)
             assert np.array_equal(pair.quantize(*placed), back.quantize(*placed))
@@ -164,8 +158,8 @@ class FamilyContract:
         dim = self.axes[-1]
         rows = adversarial_rows(dim, np.random.default_rng(9))
         for family in self.families(dim):
-            pair = family.draw(self.frame(dim), family.lattice_bits[0], seed=4)
-            plan = dpkde.Plan(pair.frame, family, pair, 40, 4)
+            pair = family.layout(self.frame(dim)).draw(family.lattice_bits[0], seed=4)
+            plan = dpkde.Plan(pair, 40, 4)
             parts = [dpkde.sketch(rows[i::3], plan) for i in range(3)]
             assert parts[0] + parts[1] + parts[2] == dpkde.sketch(rows, plan)
 
@@ -197,8 +191,8 @@ class FamilyContract:
         )
         for family in self.families(dim):
             for bits in {family.lattice_bits[0], family.lattice_bits[1]}:
-                pair = family.draw(self.frame(dim), bits, seed=3)
-                worst = family.choose(pair.frame, OUTLOOK).worst(pair.frame, bits)
+                pair = family.layout(self.frame(dim)).draw(bits, seed=3)
+                worst = pair.layout.worst(bits)
                 if worst is None:
                     continue
                 assert (pair.response_norm(x) <= worst.gain * (1 + 1e-9)).all()
@@ -213,7 +207,7 @@ class FamilyContract:
             generator = np.random.default_rng(dim)
             x, y = self.points(generator, dim), self.points(generator, dim)
             family = self.accurate(dim)
-            pair = family.draw(self.frame(dim), family.lattice_bits[1], seed=dim)
+            pair = family.layout(self.frame(dim)).draw(family.lattice_bits[1], seed=dim)
             exact = self.kernel.evaluate(x, y)
             contributions = pair.quantize(*pair.frame.place(x)).astype(np.float64)
             found = np.array([pair.respond(y, row) for row in contributions]) + pair.constant

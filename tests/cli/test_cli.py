@@ -167,7 +167,7 @@ def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
     for typed, told in (
         ("--family spline --degree 3,2 --spacing 0.5", "spline 13×22 (degree 3/2)"),
         ("--family fastgauss --order 5", "fastgauss 5×10 (order 5)"),
-        ("--family fourier --frequencies 77", "fourier(frequencies=77, form=pairs)"),
+        ("--family fourier --frequencies 77", "fourier 77 (pairs)"),
     ):
         code, out, err = dpkde_(*base, *typed.split(), capsys=capsys)
         assert code == 0, err

@@ -15,6 +15,7 @@ import pytest
 
 import dpkde
 from commands import GOOD, POINTS, dpkde_
+from contracts.rigged import constant, install
 
 NAMES = ["--columns", "lon,lat"]
 
@@ -41,9 +42,7 @@ def test_tables_of_other_programs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        "dpkde.curator.publish.draw", lambda law, size, sampler: np.zeros(size, dtype=np.int64)
-    )
+    install(monkeypatch, constant(0))
     notes = np.resize(np.array(['Tür "B"', "a, b; c", "two\nlines", "", '"'], object), len(POINTS))
     frame = pd.DataFrame({"lon": POINTS[:, 0], "note": notes, "lat": POINTS[:, 1]})
     frame.to_csv("t.csv", index=False, **written)
@@ -63,9 +62,7 @@ def test_settings_may_hold_the_rules_of_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        "dpkde.curator.publish.draw", lambda law, size, sampler: np.zeros(size, dtype=np.int64)
-    )
+    install(monkeypatch, constant(0))
     Path("t.csv").write_text('lon,lat\n"1,000",0.5\n"a\nb",0.5\n0.5,0.5\n')
     Path("s.toml").write_text('thousands = ","\nrecords = "lines"\ncolumns = "lon,lat"\n')
     settings = ["--settings", "s.toml", *GOOD, "-o", "r.dpkde", "--quiet"]

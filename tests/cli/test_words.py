@@ -6,11 +6,11 @@ import csv
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import dpkde
 from commands import GOOD, POINTS, dpkde_
+from contracts.rigged import constant, install
 
 
 def test_intervals_are_checked_before_anything_is_printed(
@@ -43,9 +43,7 @@ def test_a_slip_is_told_from_what_is_published(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With no noise on what is published: else one run in some thousand would tell otherwise."""
-    monkeypatch.setattr(
-        "dpkde.curator.publish.draw", lambda law, size, sampler: np.zeros(size, dtype=np.int64)
-    )
+    install(monkeypatch, constant(0))
     wide, free = "--bounds 0:1,0:1", "--bandwidth 0.2 --epsilon 1 -o r.dpkde"
     (tmp_path / "dates.csv").write_text("lon,lat\n" + "0.5,2026-11-16\n" * 2000)
     for command, told in (

@@ -15,9 +15,15 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.curator import publish as road
+from contracts.rigged import rigged
+from dpkde.curator.publish import Errand, publish_source
+from dpkde.planning.plan import as_families
+from dpkde.privacy.amounts import COUNT, Amount
 from dpkde.privacy.budget import Budget
-from dpkde.privacy.laws import Law, MaxNorm, draw
+from dpkde.privacy.laws import DiscreteLaplace, Law, MaxNorm, draw
+from dpkde.space.domain import as_domain
+from dpkde.space.frame import Frame
+from dpkde.tables import open_points
 
 KERNEL = dpkde.Gaussian(1.0)
 BOUNDS = [(-3.0, 3.0)] * 2
@@ -106,39 +112,42 @@ def test_delta_lowers_the_error() -> None:
     assert approximate.table.size > pure.table.size
 
 
-def test_budget_is_debited_before_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def _published(points: Any, budget: Budget) -> dpkde.Release:
+    """Return what `publish` does with a budget of the test's own."""
+    frame = Frame.of(KERNEL, as_domain(BOUNDS), 2)
+    families = as_families("auto")
+    return publish_source(open_points(points), frame, families, Errand(budget), None)
+
+
+def test_budget_is_debited_before_noise_is_drawn() -> None:
     seen: list[tuple[str, ...]] = []
-    budgets: list[Budget] = []
-    create = Budget.__init__
 
-    def remember(self: Budget, guarantee: Any) -> None:
-        create(self, guarantee)
-        budgets.append(self)
+    def watched(law: Law, size: int) -> NDArray[np.int64]:
+        seen.append(tuple(s.purpose for s in budget.spends))
+        return draw(law, size)
 
-    def watched(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
-        seen.append(tuple(s.purpose for s in budgets[0].spends))
-        return draw(law, size, sampler=sampler)
-
-    monkeypatch.setattr(Budget, "__init__", remember)
-    monkeypatch.setattr(road, "draw", watched)
-    publish()
+    budget = rigged(watched, epsilon=1)
+    _published(POINTS, budget)
     assert seen == [("count",), ("count", "table")]
 
 
-def test_the_plan_follows_the_noisy_count_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_that_is_not_paid_for_is_not_drawn() -> None:
+    budget, other = rigged(epsilon=1), rigged(epsilon=1)
+    spend = other.spend("count", Amount(epsilon=Fraction(1)), DiscreteLaplace, COUNT)
+    with pytest.raises(dpkde.BudgetError, match="not paid for"):
+        budget.noise(spend, 1)
+
+
+def test_the_plan_follows_the_noisy_count_alone() -> None:
     """Tables of different size with the same noisy count get the same plan."""
     sizes = (0, 40, 5000)
     chosen = set()
     for size in sizes:
-        with monkeypatch.context() as patch:
-            patch.setattr(
-                road,
-                "draw",
-                lambda law, n, *, sampler="dpkde", size=size: (
-                    np.full(1, 3000 - size) if n == 1 else draw(law, n)
-                ),
-            )
-            release = publish(POINTS[:size])
+
+        def noise(law: Law, n: int, size: int = size) -> NDArray[np.int64]:
+            return np.full(1, 3000 - size) if n == 1 else draw(law, n)
+
+        release = _published(POINTS[:size], rigged(noise, epsilon=1))
         assert release.count == 3000
         chosen.add((release.family, release.plan.bits, release.table.size))
     assert len(chosen) == 1
@@ -254,7 +263,7 @@ def test_a_plan_is_not_contradicted() -> None:
     with pytest.raises(dpkde.ParameterError, match="already fixed by the plan"):
         dpkde.publish(POINTS, plan=plan, kernel=KERNEL, epsilon=1)
     made = dpkde.sketch(POINTS, plan)
-    other = dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=1, expected_rows=10)
+    other = dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=1, expected_rows=10**6)
     with pytest.raises(dpkde.ParameterError, match="another plan"):
         dpkde.publish(made, plan=other, epsilon=1)
     for wrong in ("p.plan", 5):

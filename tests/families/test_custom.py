@@ -74,7 +74,7 @@ FRAME = Frame.of(dpkde.Gaussian(1.0), as_domain([(-1, 1)]))
     ["raises", "large", "long in L1", "high", "not a number", "of another shape", "text"],
 )
 def test_a_record_that_breaks_the_limits_contributes_nothing(how: str) -> None:
-    pair = Wild(how).draw(FRAME, 20, 0)
+    pair = Wild(how).layout(FRAME).draw(20, 0)
     assert not pair.quantize(*FRAME.place(np.zeros((2, 1)))).any()
     table = np.zeros(3, dtype=np.int64)
     pair.accumulate(*FRAME.place(np.zeros((2, 1))), table)
@@ -84,7 +84,7 @@ def test_a_record_that_breaks_the_limits_contributes_nothing(how: str) -> None:
 
 
 def test_bounds_are_the_limits_rounded_up() -> None:
-    pair = Wild("fine").draw(FRAME, 20, 0)
+    pair = Wild("fine").layout(FRAME).draw(20, 0)
     assert pair.quantize(*FRAME.place(np.zeros((1, 1))))[0].tolist() == [629146, -314573, 104858]
     bounds = pair.bounds
     assert 1 << 20 <= bounds.l1 <= (1 << 20) + 4
@@ -99,7 +99,7 @@ def test_files_need_the_family_and_its_tensors(tmp_path: Path) -> None:
     with pytest.raises(dpkde.FormatError, match=r"families=\[\.\.\.\]"):
         dpkde.load(tmp_path / "wild")
     with pytest.raises(dpkde.FormatError, match="damaged"):
-        Wild("fine").restore(FRAME, 20, {"words": np.zeros(3, dtype=np.int64)})
+        Wild("fine").layout(FRAME).restore(20, {"words": np.zeros(3, dtype=np.int64)})
 
 
 def test_g_of_a_wrong_length_says_so() -> None:
@@ -108,7 +108,7 @@ def test_g_of_a_wrong_length_says_so() -> None:
             return np.ones(2)
 
     with pytest.raises(dpkde.ParameterError, match=r"g of wild has shape \(2,\)"):
-        Short("fine").draw(FRAME, 20, 0).respond(np.zeros((1, 1)), np.zeros(3))
+        Short("fine").layout(FRAME).draw(20, 0).respond(np.zeros((1, 1)), np.zeros(3))
 
 
 def test_one_record_cannot_reach_another_through_what_was_drawn() -> None:
@@ -121,7 +121,7 @@ def test_one_record_cannot_reach_another_through_what_was_drawn() -> None:
             return np.array([0.5, 0.0, 0.0])
 
     for how in ("tries", "forces"):
-        pair = Writing(how).draw(FRAME, 20, 0)
+        pair = Writing(how).layout(FRAME).draw(20, 0)
         before = pair.tensors["words"].copy()
         assert not pair.quantize(*FRAME.place(np.ones((2, 1)))).any()
         assert list(pair.tensors) == ["words"]
@@ -155,7 +155,7 @@ def test_what_f_does_with_a_private_value_is_not_seen(recwarn: pytest.WarningsRe
             for threads in (1, 2):
                 dpkde.publish(points, **given, family=Loud(how), threads=threads)
     # Where it is asked in the main thread, that might be the caller's Ctrl-C: without its text.
-    pair = Loud("interrupts").draw(FRAME, 8, 0)
+    pair = Loud("interrupts").layout(FRAME).draw(8, 0)
     with pytest.raises(KeyboardInterrupt) as caught:
         pair.quantize(points, np.ones(5, dtype=np.bool_))
     assert not caught.value.args
@@ -180,7 +180,7 @@ def test_limits_have_to_be_numbers(limits: Any) -> None:
             return dpkde.Limits(*limits)
 
     with pytest.raises(dpkde.ParameterError, match="limits need"):
-        Strange("fine").bounds(FRAME, 20)
+        Strange("fine").layout(FRAME).bounds(20)
 
 
 def test_what_is_not_declared_is_not_known() -> None:

@@ -65,7 +65,7 @@ def _error(kernel: Kernel, dim: int, half: float, family: Family) -> float:
     """Return the largest difference from the kernel over 36 pairs."""
     x, y = _points(kernel, dim, half, 1), _points(kernel, dim, half, 2)
     frame = Frame.of(kernel, _domain(kernel, dim, half), dim)
-    pair = family.draw(frame, family.lattice_bits[1], seed=dim)
+    pair = family.layout(frame).draw(family.lattice_bits[1], seed=dim)
     contributions = pair.quantize(*frame.place(x)).astype(np.float64)
     found = np.array([pair.respond(y, row) for row in contributions]) + pair.constant
     return float(np.abs(found - kernel.evaluate(x, y)).max())

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import dpkde
+from contracts.choosing import best_of
 from dpkde.families.base import Family, Outlook
 from dpkde.families.fourier.family import Fourier, step_bits_for, turn_twin
 from dpkde.families.fourier.phases import turns
@@ -66,7 +67,7 @@ def _extremes(start: int, stop: int, shift: int) -> tuple[int, ...]:
 @pytest.mark.parametrize("bits", [15, 22])
 def test_bounds_hold_for_every_phase(bits: int) -> None:
     """All 2³² phases, through the compiled function that `accumulate` calls."""
-    bounds = Fourier(1).bounds(Frame.of(dpkde.Gaussian(1.0), as_domain([(0, 1)])), bits)
+    bounds = Fourier(1).layout(Frame.of(dpkde.Gaussian(1.0), as_domain([(0, 1)]))).bounds(bits)
     starts = range(-(1 << 31), 1 << 31, 1 << 26)
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda p: _extremes(p, p + (1 << 26), bits - 15), starts))
@@ -102,12 +103,12 @@ def test_whole_numbers_of_numpy_are_taken() -> None:
 @pytest.mark.parametrize("form", ["pairs", "phase"])
 def test_frequencies_are_prefix_stable(form: str) -> None:
     frame = Frame.of(dpkde.Gaussian(1.0), as_domain([(0, 1)] * 3))
-    long = Fourier(500, form=form).draw(frame, 22, seed=11)  # type: ignore[arg-type]
+    long = Fourier(500, form=form).layout(frame).draw(22, seed=11)  # type: ignore[arg-type]
     for count in (1, 63, 64, 65, 499):
-        short = Fourier(count, form=form).draw(frame, 22, seed=11)  # type: ignore[arg-type]
+        short = Fourier(count, form=form).layout(frame).draw(22, seed=11)  # type: ignore[arg-type]
         for name, tensor in short.tensors.items():
             assert np.array_equal(tensor, long.tensors[name][:count])
-    other = Fourier(500, form=form).draw(frame, 22, seed=12)  # type: ignore[arg-type]
+    other = Fourier(500, form=form).layout(frame).draw(22, seed=12)  # type: ignore[arg-type]
     assert not np.array_equal(other.tensors["frequencies"], long.tensors["frequencies"])
 
 
@@ -126,7 +127,7 @@ from dpkde.space.domain import as_domain
 from dpkde.space.frame import Frame
 
 frame = Frame.of(dpkde.Gaussian(1.0), as_domain([(-3.0, 3.0)] * 2))
-pair = dpkde.{family}.draw(frame, 22, seed=5)
+pair = dpkde.{family}.layout(frame).draw(22, seed=5)
 rows = np.random.default_rng(1).normal(size=(2000, 2))
 pair.respond(rows[:5], np.ones(pair.bounds.cells))
 pair.response_norm(rows[:5])
@@ -143,34 +144,35 @@ def _outlook(rows: float, *options: tuple[Amount, type[Law]]) -> Outlook:
     return Outlook(rows, 0.05, Adjacency.ADD_REMOVE, options)
 
 
+def _frequencies(frame: Frame, outlook: Outlook) -> int:
+    return int(best_of(Fourier(), frame, outlook).family.to_json()["frequencies"])
+
+
 def test_number_of_frequencies_follows_the_formula() -> None:
     """Pure ε: D near εn√(3q/8) for max-norm noise; (ε, δ): as many as are allowed."""
     frame = Frame.of(dpkde.Gaussian(1.0), as_domain([(0, 1)] * 2))
     pure = Amount(epsilon=Fraction(1, 2))
     for rows in (2_000, 20_000):
         best = 0.5 * rows * (3 * 0.05 / 8) ** 0.5
-        chosen = Fourier().choose(frame, _outlook(rows, (pure, MaxNorm), (pure, DiscreteLaplace)))
-        assert chosen.frequencies is not None
-        assert 0.7 * best <= chosen.frequencies <= 1.3 * best
+        view = _outlook(rows, (pure, MaxNorm), (pure, DiscreteLaplace))
+        assert 0.7 * best <= _frequencies(frame, view) <= 1.3 * best
     gaussian = (Amount(rho=Fraction(1, 50)), DiscreteGaussian)
-    assert Fourier().choose(frame, _outlook(100_000, gaussian)).frequencies == 1 << 14
+    assert _frequencies(frame, _outlook(100_000, gaussian)) == 1 << 14
 
 
 def test_frequencies_of_many_columns_stay_small() -> None:
     """Where n allows thousands of frequencies, a hundred thousand columns allow few hundred."""
     frame = Frame.of(dpkde.Gaussian(100.0), as_domain(None), dim=100_000)
     view = _outlook(1e6, (Amount(epsilon=Fraction(1)), MaxNorm))
-    chosen = Fourier().choose(frame, view)
-    assert chosen.frequencies is not None
-    assert 300 <= chosen.frequencies <= (1 << 26) / 100_000
+    assert 300 <= _frequencies(frame, view) <= (1 << 26) / 100_000
     with pytest.raises(dpkde.ParameterError, match="use at most 2684"):
-        Fourier(2685).draw(frame, 22, seed=1)
+        Fourier(2685).layout(frame).draw(22, seed=1)
 
 
 def test_memory_of_drawing_is_that_of_the_frequencies() -> None:
     frame = Frame.of(dpkde.Gaussian(1.0), as_domain(None), dim=500)
     tracemalloc.start()
-    pair = Fourier(8192).draw(frame, 22, seed=1)
+    pair = Fourier(8192).layout(frame).draw(22, seed=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.25 * pair.frequencies.nbytes
@@ -179,22 +181,24 @@ def test_memory_of_drawing_is_that_of_the_frequencies() -> None:
 def test_gaussian_noise_does_not_grow_with_frequencies() -> None:
     frame = Frame.of(dpkde.Gaussian(1.0), as_domain([(0, 1)] * 2))
     view = _outlook(1000, (Amount(rho=Fraction(1, 50)), DiscreteGaussian))
-    few, many = Fourier(16).predict(frame, view), Fourier(4096).predict(frame, view)
+    few, many = Fourier(16).layout(frame).predict(view), Fourier(4096).layout(frame).predict(view)
     assert many.noise == pytest.approx(few.noise, rel=1e-3)
     assert many.approximation == pytest.approx(few.approximation / 16, rel=1e-9)
 
 
 def test_median_of_means() -> None:
     frame = Frame.of(dpkde.Gaussian(1.0), as_domain([(-1, 1)] * 2))
-    pair = Fourier(90).draw(frame, 22, seed=0)
+    pair = Fourier(90).layout(frame).draw(22, seed=0)
     rows = np.random.default_rng(0).normal(size=(200, 2))
     table = pair.quantize(*frame.place(rows)).sum(axis=0).astype(np.float64)
     queries = rows[:7]
     means = []
     for j in range(3):
         part = slice(30 * j, 30 * (j + 1))
-        alone = Fourier(30, step_bits=14).restore(
-            frame, 22, {"frequencies": pair.frequencies[part]}
+        alone = (
+            Fourier(30, step_bits=14)
+            .layout(frame)
+            .restore(22, {"frequencies": pair.frequencies[part]})
         )
         means.append(alone.respond(queries, table.reshape(2, 90)[:, part].reshape(-1)))
     assert np.allclose(pair.respond(queries, table, groups=3), np.median(means, axis=0))

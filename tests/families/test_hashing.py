@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
+from contracts.choosing import best_of
 from dpkde.families.base import Family, Outlook
 from dpkde.families.hashing import cells, partitions
 from dpkde.families.hashing.cuts import Balls, Bins, Grid, Least, Planes
@@ -123,7 +124,7 @@ class TestJaccard(Contract):
 
 def _pair(kernel: Kernel, dim: int, family: Hashing, half: float = 2.0, seed: int = 1) -> Any:
     frame = Frame.of(kernel, as_domain([(-half, half)] * dim), dim)
-    return family.draw(frame, 0, seed)
+    return family.layout(frame).draw(0, seed)
 
 
 def _keys(pair: HashingPair, coordinates: Floats) -> NDArray[np.int64]:
@@ -168,7 +169,7 @@ def _mix(value: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def test_keys_of_sets_are_those_of_plain_numpy() -> None:
     frame = Frame.of(dpkde.Jaccard(), Sets(30))
-    pair = Hashing(50, 4).draw(frame, 0, 1)
+    pair = Hashing(50, 4).layout(frame).draw(0, 1)
     rows = np.random.default_rng(2).random((40, 30)) < 0.2
     rows[3] = False
     (cut,) = pair.cuts
@@ -194,7 +195,7 @@ def test_cells_that_differ_collide_once_in_so_many_buckets(kernel: Kernel) -> No
     """2^15 repetitions of 16 buckets: a rate of 1/16 to 7 standard errors, signs fair as well."""
     is_set = isinstance(kernel, dpkde.Jaccard)
     frame = Frame.of(kernel, Sets(4) if is_set else as_domain([(-3, 3)] * 2))
-    pair = Hashing(1 << 15, 16).draw(frame, 0, 3)
+    pair = Hashing(1 << 15, 16).layout(frame).draw(0, 3)
     rows = np.array([[1.0, 0, 0, 1], [0, 1, 1, 0]] if is_set else [[-1.0, -1.0], [1.0, 1.0]])
     assert (pair.moves != 0).all()
     found = pair.quantize(*frame.place(rows)).reshape(2, -1, 16)
@@ -248,7 +249,7 @@ def test_directions_use_the_count_for_half_of_the_kernel() -> None:
 
 def test_length_is_no_matter_and_zero_contributes_nothing() -> None:
     frame = Frame.of(dpkde.Geodesic(), as_domain(None), 3)
-    pair = Hashing(64, 1).draw(frame, 0, 2)
+    pair = Hashing(64, 1).layout(frame).draw(0, 2)
     rows = np.random.default_rng(7).normal(size=(5, 3))
     one = pair.quantize(*frame.place(rows))
     for scale in (1e-300, 1e-3, 1e250):
@@ -313,19 +314,21 @@ def test_one_bucket_with_max_norm_noise_is_compared_with_many() -> None:
     pure = Amount(epsilon=Fraction(1, 2))
     both = ((pure, MaxNorm), (pure, DiscreteLaplace))
     wide = Frame.of(dpkde.Laplacian(1.0), as_domain([(-1, 1)] * 50))
-    many = Hashing().choose(wide, _outlook(20_000, *both))
-    assert many.buckets == 1
-    assert many.predict(wide, _outlook(20_000, *both)).law == "max-norm"
+    many = best_of(Hashing(), wide, _outlook(20_000, *both))
+    assert many.family.to_json()["buckets"] == 1
+    assert many.predict(_outlook(20_000, *both)).law == "max-norm"
     low = Frame.of(dpkde.Laplacian(1.0), as_domain([(-5, 5)] * 2))
-    few = Hashing().choose(low, _outlook(20_000, *both))
-    assert few.buckets is not None
-    assert few.buckets > 64
+    few = best_of(Hashing(), low, _outlook(20_000, *both))
+    assert few.family.to_json()["buckets"] > 64
 
 
 def test_gaussian_noise_does_not_grow_with_repetitions() -> None:
     frame = Frame.of(dpkde.Laplacian(1.0), as_domain([(0, 1)] * 2))
     view = _outlook(1000, (Amount(rho=Fraction(1, 50)), DiscreteGaussian))
-    few, many = Hashing(16, 8).predict(frame, view), Hashing(4096, 8).predict(frame, view)
+    few, many = (
+        Hashing(16, 8).layout(frame).predict(view),
+        Hashing(4096, 8).layout(frame).predict(view),
+    )
     assert many.noise == pytest.approx(few.noise, rel=1e-3)
     assert many.approximation == pytest.approx(few.approximation / 16, rel=1e-9)
 
@@ -452,11 +455,11 @@ def test_damaged_repetitions_are_refused() -> None:
     for reps in ([0, 2_000_000_000, -2_000_000_000, 1], [0, 1, 1, 2], [0, 1, 2, 4], [-1, 0, 1, 2]):
         tensors = pair.tensors | {"0.bins.reps": np.array(reps, dtype=np.int32)}
         with pytest.raises(dpkde.FormatError):
-            Hashing(4, 2).restore(pair.frame, 0, tensors)
+            Hashing(4, 2).layout(pair.frame).restore(0, tensors)
     for name, array in pair.tensors.items():
         wrong = pair.tensors | {name: array[:-1]}
         with pytest.raises(dpkde.FormatError):
-            Hashing(4, 2).restore(pair.frame, 0, wrong)
+            Hashing(4, 2).layout(pair.frame).restore(0, wrong)
 
 
 def test_columns_that_do_not_exist_are_passed_over() -> None:
@@ -496,25 +499,3 @@ def test_iterators_are_no_sets() -> None:
     plan = dpkde.plan(kernel=dpkde.Jaccard(), bounds=dpkde.Sets(4), epsilon=1, family=Hashing(8, 4))
     made = dpkde.sketch([iter([1, 2]), [1, 2]], plan)
     assert made == dpkde.sketch([None, [1, 2]], plan)
-
-
-class Wider(Hashing):
-    """A family of somebody's whose instances are equal and not the same."""
-
-    times = 1
-
-    def _settled(self) -> tuple[int, int]:
-        repetitions, buckets = super()._settled()
-        return self.times * repetitions, buckets
-
-
-def test_what_is_paid_for_is_never_remembered() -> None:
-    """Planners may remember bounds by equality; the bounds that buy noise are computed anew."""
-    frame = Frame.of(dpkde.Laplacian(1.0), as_domain([(0, 4)]), 1)
-    narrow, wide = Wider(4, 8), Wider(4, 8)
-    object.__setattr__(wide, "times", 16)
-    assert narrow == wide
-    assert narrow.bounds(frame, 4) == wide.bounds(frame, 4)  # remembered, and wrong
-    one, other = (family.draw(frame, 4, 0).bounds for family in (narrow, wide))
-    assert other.l1 == 16 * one.l1
-    assert other.cells == 16 * one.cells

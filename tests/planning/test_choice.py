@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpkde
+from contracts.rigged import install
 from dpkde.kernels import Kernel
 from dpkde.planning.outlook import evenly_spread, usual_density
 
@@ -180,12 +181,12 @@ def test_the_choice_depends_on_the_noisy_count_alone(monkeypatch: pytest.MonkeyP
         ("more", heaped, 90_000),
     ):
 
-        def draw(law: Any, size: int, sampler: str, noise: int = noise) -> Any:
+        def fixed(law: Any, size: int, noise: int = noise) -> Any:
             return np.full(size, noise if size == 1 else 0)
 
-        monkeypatch.setattr("dpkde.curator.publish.draw", draw)
-        made = dpkde.publish(points, kernel=KERNEL, bounds=BOUNDS, epsilon=1, seed=1).plan
-        chosen[name] = (made.family, made.considered)
+        install(monkeypatch, fixed)
+        plan = dpkde.publish(points, kernel=KERNEL, bounds=BOUNDS, epsilon=1, seed=1).plan
+        chosen[name] = (plan, [(c.family, c.prediction, c.obstacle) for c in plan.considered])
     assert chosen["smooth"] == chosen["heaped"]
     assert chosen["more"] != chosen["heaped"]
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import dpkde
+from contracts.rigged import constant, forbidden, install
 from dpkde.curator import sketch as curator_sketch
 from dpkde.kernels import KERNELS, Kernel
 from dpkde.kernels.smoothness import fades, lipschitz, modulus
@@ -157,8 +158,8 @@ def _releases(settings: dict[str, Any], points: Any, promised: bool, count: int)
     made = dpkde.sketch(points, plan)
     for seed in range(count):
         if plan.pair.draws:
-            pair = plan.family.draw(plan.frame, plan.bits, seed)
-            fresh = dpkde.Plan(plan.frame, plan.family, pair, plan.capacity_bits, seed)
+            pair = plan.layout.draw(plan.bits, seed)
+            fresh = dpkde.Plan(pair, plan.capacity_bits, seed)
             made = dpkde.sketch(points, fresh, threads=1)
         yield dpkde.publish(made, **kept, **wanted)
 
@@ -259,10 +260,7 @@ def test_the_named_epsilon_does_for_few_records() -> None:
 def test_what_no_number_of_records_can_keep_costs_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def spent(*_: Any, **__: Any) -> None:
-        raise AssertionError("the budget was touched")
-
-    monkeypatch.setattr("dpkde.curator.publish.draw", spent)
+    install(monkeypatch, forbidden)
     given = BOX | {"family": dpkde.Spline(degree=1, spacing=1.0)}
     with pytest.raises(dpkde.AccuracyError, match="no number of records"):
         dpkde.publish(CLOUD, **given, alpha=0.01, eta=0.05)
@@ -274,9 +272,7 @@ def test_a_refusal_depends_on_the_noisy_count_alone(monkeypatch: pytest.MonkeyPa
     """With the count's noise fixed so that ñ is the same, so is the message."""
     messages = []
     for extra in (0, 7):
-        monkeypatch.setattr(
-            "dpkde.curator.publish.draw", lambda law, size, sampler, e=extra: np.array([-e])
-        )
+        install(monkeypatch, constant(-extra))
         points = np.concatenate([CLOUD, np.full((extra, 2), 3.0)])
         with pytest.raises(dpkde.AccuracyError) as refusal:
             dpkde.publish(points, **BOX, family="spline", alpha=0.002, eta=0.05)
@@ -425,7 +421,7 @@ def test_promises_hold_for_samples() -> None:
     plan = dpkde.plan(**BOX, family=family)
     truth = dpkde.nonprivate.kde(HEAP, QUERIES, BOX["kernel"])
     law = DiscreteLaplace(Fraction(1 << plan.bits))
-    worst = family.worst(frame, plan.bits)
+    worst = family.layout(frame).worst(plan.bits)
     assert worst is not None
     setting = accuracy.Setting(len(HEAP), rate=0.5)
     bound = accuracy.error_bound(worst, law, setting, ETA, frame)
@@ -466,8 +462,8 @@ def test_without_bounds_nothing_is_promised(family: str) -> None:
 
 def test_steps_that_do_not_reach_the_bounds_promise_nothing() -> None:
     frame = _frame(dpkde.Gaussian(1.0), [(-5000, 5000)], 1)
-    assert dpkde.Fourier(100, step_bits=20).worst(frame, 22) is None
-    assert dpkde.Fourier(100).worst(frame, 22) is not None
+    assert dpkde.Fourier(100, step_bits=20).layout(frame).worst(22) is None
+    assert dpkde.Fourier(100).layout(frame).worst(22) is not None
 
 
 def test_intervals_of_many_narrow_axes_take_no_more_than_the_table() -> None:

@@ -77,7 +77,7 @@ def _frame(kernel: Kernel, *bounds: tuple[float, float]) -> Frame:
 
 
 def test_bernstein_of_order_one_is_linear_interpolation() -> None:
-    pair = Bernstein(1).draw(_frame(GAUSSIAN, (0.0, 2.0)), 20, 0)
+    pair = Bernstein(1).layout(_frame(GAUSSIAN, (0.0, 2.0))).draw(20, 0)
     (row,) = pair.quantize(*pair.frame.place(np.array([[0.5]])))
     ends = [math.exp(-0.25), math.exp(-2.25)]
     assert row.tolist() == [round(end * 2**20) for end in ends]
@@ -88,7 +88,7 @@ def test_bernstein_of_order_one_is_linear_interpolation() -> None:
 
 def test_eventrig_of_degree_two_is_a_constant_and_a_line() -> None:
     """With y = 0 the profile is even: the line vanishes, the constant is the mean over angles."""
-    pair = EvenTrig(2).draw(_frame(GAUSSIAN, (-1.0, 1.0)), 20, 0)
+    pair = EvenTrig(2).layout(_frame(GAUSSIAN, (-1.0, 1.0))).draw(20, 0)
     (row,) = pair.quantize(*pair.frame.place(np.array([[0.25]])))
     assert row.tolist() == [2**20, 2**18]
     angles = (np.arange(10_000) + 0.5) * np.pi / 10_000
@@ -99,7 +99,7 @@ def test_eventrig_of_degree_two_is_a_constant_and_a_line() -> None:
 
 
 def test_the_first_entry_of_eventrig_is_the_count() -> None:
-    pair = EvenTrig(3).draw(_frame(GAUSSIAN, (-1, 1), (-1, 1)), 20, 0)
+    pair = EvenTrig(3).layout(_frame(GAUSSIAN, (-1, 1), (-1, 1))).draw(20, 0)
     rows = np.random.default_rng(0).normal(size=(50, 2))
     assert (pair.quantize(*pair.frame.place(rows))[:, 0] == 2**20).all()
 
@@ -113,7 +113,7 @@ def test_the_bias_of_bernstein_is_within_its_bound(
     frame = _frame(kernel, (-1.0, 1.0), (0.0, 1.5))
     family = Bernstein(order)
     x = np.random.default_rng(1).uniform((-1, 0), (1, 1.5), size=(40, 2))
-    pair = family.draw(frame, 24, 0)
+    pair = family.layout(frame).draw(24, 0)
     contributions = pair.quantize(*frame.place(x)).astype(np.float64)
     found = np.array([pair.respond(x, row) for row in contributions])
     error = np.abs(found - kernel.evaluate(x, x)).max()
@@ -127,7 +127,7 @@ def test_the_bias_of_eventrig_is_what_the_series_leaves_out() -> None:
     x = np.random.default_rng(2).uniform((-2, -1), (2, 1), size=(40, 2))
     for degree, least in ((3, 1e-2), (6, 1e-3), (12, 0.0)):
         family = EvenTrig(degree)
-        pair = family.draw(frame, 24, 0)
+        pair = family.layout(frame).draw(24, 0)
         contributions = pair.quantize(*frame.place(x)).astype(np.float64)
         found = np.array([pair.respond(x, row) for row in contributions])
         error = np.abs(found - GAUSSIAN.evaluate(x, x)).max()
@@ -153,7 +153,7 @@ def test_no_honest_record_is_lost() -> None:
     """Records at nodes and corners reach the bounds, and still contribute."""
     for family in (Bernstein(7), EvenTrig(7)):
         frame = _frame(GAUSSIAN, (-3.0, 3.0), (-2.0, 2.0))
-        pair = family.draw(frame, 22, 0)
+        pair = family.layout(frame).draw(22, 0)
         mesh = np.meshgrid(np.linspace(-3, 3, 8), np.linspace(-2, 2, 8))
         rows = np.stack([axis.reshape(-1) for axis in mesh], axis=1)
         far = np.array([[1e308, -1e308], [3.0, 2.0], [-3.0, 2.0]])
@@ -218,7 +218,7 @@ def test_a_file_that_asks_for_too_much_is_refused() -> None:
     frame = _frame(GAUSSIAN, *[(-1.0, 1.0)] * 9)
     for family in (Bernstein(4096), EvenTrig(1024)):
         with pytest.raises(dpkde.ParameterError, match=r"\^9 = .*cells"):
-            family.restore(frame, 20, {})
+            family.layout(frame).restore(20, {})
     with pytest.raises(dpkde.ParameterError, match="1e150 bandwidths wide"):
         _frame(dpkde.Gaussian(1e-100), (-1e100, 1e100))
 
@@ -226,7 +226,7 @@ def test_a_file_that_asks_for_too_much_is_refused() -> None:
 def test_the_largest_orders_are_served() -> None:
     frame = _frame(GAUSSIAN, (-50.0, 50.0))
     for family in (Bernstein(4096), EvenTrig(1024)):
-        pair = family.draw(frame, 20, 0)
+        pair = family.layout(frame).draw(20, 0)
         assert pair.quantize(*frame.place(np.array([[0.3]]))).any()
         assert np.isfinite(pair.response_norm(np.array([[0.3]]))).all()
 
@@ -234,7 +234,7 @@ def test_the_largest_orders_are_served() -> None:
 def test_tensors_that_do_not_belong_are_refused() -> None:
     frame = _frame(GAUSSIAN, (-1, 1))
     with pytest.raises(dpkde.FormatError, match="no tensors"):
-        Bernstein(3).restore(frame, 20, {"words": np.zeros(3)})
+        Bernstein(3).layout(frame).restore(20, {"words": np.zeros(3)})
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, "8", None, True, 5_000])
@@ -258,7 +258,7 @@ def test_what_cannot_be_served_is_refused_at_once(family: PlacedFamily) -> None:
 
 def test_eventrig_says_what_other_kernels_would_take() -> None:
     with pytest.raises(dpkde.ParameterError, match=r"16\^6 = 1\.68e\+07 values .*no product"):
-        EvenTrig(3).bounds(_frame(dpkde.Erfc(1.0), *[(0.0, 1.0)] * 6), 20)
+        EvenTrig(3).layout(_frame(dpkde.Erfc(1.0), *[(0.0, 1.0)] * 6)).bounds(20)
 
 
 def test_noisy_sample_says_that_it_is_not_private() -> None:

@@ -20,6 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
+from contracts.rigged import Noise, rigged, shrunk
 from dpkde.prior import (
     HRW,
     Bernstein,
@@ -28,14 +29,11 @@ from dpkde.prior import (
     LaplaceAnswers,
     OurRelease,
     Private,
-    hrw,
-    independent,
 )
 from dpkde.prior.base import QueryMechanism
 from dpkde.prior.placed import PlacedFamily
 from dpkde.privacy.audit import audit
-from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.laws import DiscreteGaussian, Law, draw
+from dpkde.privacy.laws import Law, draw
 from dpkde.space.domain import as_domain
 from dpkde.space.frame import Frame
 from dpkde.tables import open_points
@@ -59,7 +57,7 @@ class Remembered(Private):
 
 
 def _answers(
-    mechanism: QueryMechanism, queries: list[float], **guarantee: Any
+    mechanism: QueryMechanism, queries: list[float], noise: Noise = draw, **guarantee: Any
 ) -> Callable[[Any, int], NDArray[np.float64]]:
     places = np.array(queries)[:, np.newaxis]
 
@@ -68,8 +66,7 @@ def _answers(
         private = Remembered(open_points(np.array(data).reshape(-1, 1)), frame, threads=1)
         rows = []
         for _ in range(trials):
-            budget = Budget(Guarantee.declare(**guarantee))
-            found = mechanism.answer(private, places, budget)
+            found = mechanism.answer(private, places, rigged(noise, **guarantee))
             rows.append([found.count, *found.kernel_sums])
         return np.array(rows)
 
@@ -148,11 +145,6 @@ def _answers_of_a_release() -> Callable[[Any, int], NDArray[np.float64]]:
     return run
 
 
-def _quartered(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
-    quarter = Fraction(1, 16) if isinstance(law, DiscreteGaussian) else Fraction(1, 4)
-    return draw(type(law)(law.scale * quarter), size, sampler=sampler)  # type: ignore[call-arg]
-
-
 @pytest.mark.parametrize(
     ("mechanism", "guarantee"),
     [
@@ -162,22 +154,21 @@ def _quartered(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int
     ids=["laplace", "gaussian"],
 )
 def test_mutants_with_a_quarter_of_the_noise_are_refuted(
-    mechanism: QueryMechanism, guarantee: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    mechanism: QueryMechanism, guarantee: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(independent, "draw", _quartered)
-    run = _answers(mechanism, [0.0], **guarantee, adjacency="replace")
+    quarter = shrunk(Fraction(1, 4))
+    run = _answers(mechanism, [0.0], quarter, **guarantee, adjacency="replace")
     found = audit(run, [4.0], [0.0], trials=TRIALS, delta=guarantee.get("delta", 0.0))
     assert found.refutes(1)
 
 
-def test_mutant_of_hrw_without_noise_on_later_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutant_of_hrw_without_noise_on_later_queries() -> None:
     """Noise on the first coordinate only: a second query far away is then answered exactly."""
 
-    def first_only(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
-        noise = draw(law, size, sampler=sampler)
+    def first_only(law: Law, size: int) -> NDArray[np.int64]:
+        noise = draw(law, size)
         noise[1:] = 0
         return noise
 
-    monkeypatch.setattr(hrw, "draw", first_only)
-    run = _answers(HRW(), [0.0, 3.5], epsilon=1, delta=DELTA, adjacency="replace")
+    run = _answers(HRW(), [0.0, 3.5], first_only, epsilon=1, delta=DELTA, adjacency="replace")
     assert audit(run, [3.5], [-4.0], trials=3_000, delta=DELTA).refutes(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 import dpkde
-from dpkde.prior import interactive, pmw
+from contracts.rigged import Rigged, constant
 from dpkde.prior.base import Private, Sums
 from dpkde.prior.interactive import InteractivePMW
 from dpkde.prior.lattice import LATTICE_BITS, one_sum
@@ -45,11 +46,6 @@ def fits(counts: NDArray[Any], chances: NDArray[Any]) -> bool:
     expected = chances * counts.sum()
     statistic = ((counts - expected) ** 2 / expected).sum()
     return bool(statistic <= chi2.isf(1e-9, len(chances) - 1))
-
-
-def silence(monkeypatch: pytest.MonkeyPatch, value: int = 0) -> None:
-    """Replace all additive noise by a constant; choices stay random."""
-    monkeypatch.setattr(pmw, "draw", lambda law, size: np.full(size, value, dtype=np.int64))
 
 
 # Weights
@@ -97,7 +93,6 @@ def test_one_round_by_hand(monkeypatch: pytest.MonkeyPatch, adjacency: str) -> N
     −|S_j − n/2|. Noise on sums is switched off; which point is measured shows in the weights. 3,000
     runs at ε = 8.
     """
-    silence(monkeypatch)
     data, sums = [1.0, 1.0, 1.0, 3.0, 2.0, math.nan], (3 + math.exp(-4), 1 + math.exp(-4))
     n = 5 if adjacency == "add-remove" else 6
     guarantee = Guarantee.declare(epsilon=8, adjacency=adjacency)
@@ -106,7 +101,7 @@ def test_one_round_by_hand(monkeypatch: pytest.MonkeyPatch, adjacency: str) -> N
     counts = np.zeros(2)
     expected = [learned(place, sums[place] / n) for place in range(2)]
     for _ in range(3_000):
-        made = mechanism.synthesise(private, None, Budget(guarantee))
+        made = mechanism.synthesise(private, None, Budget(guarantee, Rigged(constant(0))))
         assert made.count == n
         near = [float(np.abs(weights - made.weights).max()) for weights in expected]
         assert min(near) < 1e-4 < max(near)
@@ -209,36 +204,35 @@ def test_a_few_rounds_with_delta_are_pure() -> None:
     assert all(spend.amount.rho is not None for spend in usual.privacy.spends[1:])
 
 
-def test_budget_is_debited_before_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_budget_is_debited_before_noise_is_drawn() -> None:
     class StopError(Exception):
         pass
 
-    def crash(*_: object) -> int:
+    def crash(*_: object) -> Any:
         raise StopError
 
-    for name, spent in (("draw", ["count"]), ("choose", ["count", "choice of a query"])):
-        with monkeypatch.context() as patched:
-            patched.setattr(pmw, name, crash)
-            budget = Budget(Guarantee.declare(epsilon=1))
-            with pytest.raises(StopError):
-                PMW(rounds=2, points_per_axis=2).synthesise(opened([1.0]), None, budget)
-            assert [s.purpose for s in budget.spends] == spent
+    for randomness, spent in (
+        (Rigged(crash), ["count"]),
+        (Rigged(choose=crash), ["count", "choice of a query"]),
+    ):
+        budget = Budget(Guarantee.declare(epsilon=1), randomness)
+        with pytest.raises(StopError):
+            PMW(rounds=2, points_per_axis=2).synthesise(opened([1.0]), None, budget)
+        assert [s.purpose for s in budget.spends] == spent
 
 
-def test_only_the_noisy_count_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_noisy_count_is_seen() -> None:
     """490 and 510 records with noise that makes 500 of both: the same rounds, the same count."""
     seen = []
     for n in (490, 510):
-        first = True
+        values = itertools.chain([500 - n], itertools.repeat(0))
 
-        def noise(law: Law, size: int, n: int = n) -> NDArray[np.int64]:
-            nonlocal first
-            value, first = (500 - n if first else 0), False
-            return np.full(size, value, dtype=np.int64)
+        def noise(law: Law, size: int, values: Iterator[int] = values) -> NDArray[np.int64]:
+            return np.full(size, next(values), dtype=np.int64)
 
-        monkeypatch.setattr(pmw, "draw", noise)
-        made = PMW(points_per_axis=4).release(mixture(n), kernel=KERNEL, bounds=BOUNDS, epsilon=1)
-        seen.append((made.count, len(made.privacy.spends), made.points.shape, repr(made)))
+        budget = Budget(Guarantee.declare(epsilon=1), Rigged(noise))
+        release = PMW(points_per_axis=4).synthesise(opened(mixture(n)), None, budget)
+        seen.append((release.count, len(release.privacy.spends), release.points.shape))
     assert seen[0] == seen[1]
     assert seen[0][0] == 500
 
@@ -361,10 +355,17 @@ class Eager:
         return self.asked == 2
 
 
-def test_spends_of_a_session_and_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spends_of_a_session_and_its_end() -> None:
     """After two updates the budget is spent, exactly, and the next query ends the session."""
-    monkeypatch.setattr(interactive, "Threshold", Eager)
-    held = session(mixture(500), updates=2, epsilon=1)
+    private = opened(mixture(500))
+    held = InteractivePMW(
+        private,
+        Universe.over(private.frame, points_per_axis=20),
+        Budget(Guarantee.declare(epsilon=1), Rigged(check=Eager)),
+        updates=2,
+        tolerance=None,
+        expected_queries=100,
+    )
     assert [s.purpose for s in held.privacy.spends] == ["count"]
     with pytest.raises(dpkde.BudgetError, match="2 updates"):
         held.ask(np.full((9, 1), 1.0))

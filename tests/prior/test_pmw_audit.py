@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.prior import interactive, pmw
+from contracts.rigged import Rigged, shrunk
 from dpkde.prior.base import Private, Sums
 from dpkde.prior.interactive import InteractivePMW
 from dpkde.prior.lattice import LATTICE_BITS
@@ -17,7 +18,7 @@ from dpkde.prior.pmw import PMW
 from dpkde.prior.universe import Universe
 from dpkde.privacy.audit import audit
 from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.laws import DiscreteLaplace, Law, draw
+from dpkde.privacy.laws import Randomness
 
 
 class Prepared(Private):
@@ -43,21 +44,29 @@ def outputs_of(made: Any) -> list[float]:
     return [float(made.count), *made.weights.tolist()]
 
 
-def rounds_of(data: list[float], trials: int, **guarantee: Any) -> NDArray[Any]:
+def rounds_of(
+    data: list[float], trials: int, randomness: Randomness | None = None, **guarantee: Any
+) -> NDArray[Any]:
     private, promised = prepared(data), Guarantee.declare(**guarantee)
     mechanism = PMW(rounds=2, points_per_axis=2)
-    return np.array(
-        [outputs_of(mechanism.synthesise(private, None, Budget(promised))) for _ in range(trials)]
-    )
+    budgets = (Budget(promised, randomness) for _ in range(trials))
+    return np.array([outputs_of(mechanism.synthesise(private, None, b)) for b in budgets])
 
 
-def answers_of(data: list[float], trials: int, **guarantee: Any) -> NDArray[Any]:
+def answers_of(
+    data: list[float], trials: int, randomness: Randomness | None = None, **guarantee: Any
+) -> NDArray[Any]:
     private, promised = prepared(data), Guarantee.declare(**guarantee)
     universe = Universe.over(private.frame, points_per_axis=2)
     found = []
     for _ in range(trials):
         held = InteractivePMW(
-            private, universe, Budget(promised), updates=1, tolerance=0.5, expected_queries=3
+            private,
+            universe,
+            Budget(promised, randomness),
+            updates=1,
+            tolerance=0.5,
+            expected_queries=3,
         )
         answers = [-1.0] * 3
         try:
@@ -86,16 +95,12 @@ def test_audit_of_rounds(left: Any, right: Any, kind: Any, delta: float) -> None
 
 
 @pytest.mark.audit
-def test_audit_refutes_measurements_with_too_little_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_audit_refutes_measurements_with_too_little_noise() -> None:
     """Noise sixteen times too small: replacing the only record shows."""
-
-    def short(law: Law, size: int) -> NDArray[np.int64]:
-        return draw(DiscreteLaplace(law.scale / 16), size)
-
-    monkeypatch.setattr(pmw, "draw", short)
+    short = Rigged(shrunk(Fraction(1, 16)))
 
     def mechanism(data: list[float], trials: int) -> NDArray[Any]:
-        return rounds_of(data, trials, epsilon=1, adjacency="replace")
+        return rounds_of(data, trials, short, epsilon=1, adjacency="replace")
 
     assert audit(mechanism, [1.0], [3.0], trials=2_500).refutes(1)
 
@@ -110,7 +115,7 @@ def test_audit_of_a_session(left: Any, right: Any, kind: Any) -> None:
 
 
 @pytest.mark.audit
-def test_audit_refutes_a_threshold_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_audit_refutes_a_threshold_without_noise() -> None:
     class Quiet:
         def __init__(self, law: object) -> None:
             pass
@@ -118,10 +123,9 @@ def test_audit_refutes_a_threshold_without_noise(monkeypatch: pytest.MonkeyPatch
         def passed(self, value: int, threshold: int) -> bool:
             return value >= threshold
 
-    monkeypatch.setattr(interactive, "Threshold", Quiet)
-
     def mechanism(data: list[float], trials: int) -> NDArray[Any]:
-        return answers_of(data, trials, epsilon=1, adjacency="replace")
+        quiet = Rigged(check=Quiet)
+        return answers_of(data, trials, quiet, epsilon=1, adjacency="replace")
 
     left, right = [1.0, 1.0, 1.0], [1.0, 1.0, 3.0]  # apart by more, or less, than the tolerance
     assert audit(mechanism, left, right, trials=4_000).refutes(1)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 import dpkde
+from contracts.rigged import Rigged
 from dpkde.prior import smalldb
 from dpkde.prior.base import Private, Sums
 from dpkde.prior.lattice import (
@@ -198,15 +199,14 @@ def test_one_spend_and_no_count() -> None:
     assert concentrated.privacy.spends[0].amount.rho == 0.5
 
 
-def test_budget_is_debited_before_the_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_budget_is_debited_before_the_choice() -> None:
     class StopError(Exception):
         pass
 
     def crash(*_: object) -> int:
         raise StopError
 
-    monkeypatch.setattr(smalldb, "choose", crash)
-    budget = Budget(Guarantee.declare(epsilon=1))
+    budget = Budget(Guarantee.declare(epsilon=1), Rigged(choose=crash))
     with pytest.raises(StopError):
         SmallDB(size=1, points_per_axis=2).synthesise(opened([1.0]), None, budget)
     assert len(budget.spends) == 1

@@ -9,7 +9,6 @@ the mutant's own, p ≈ ½ and q ≈ p·e^{−ε'}, ln(p/q) is estimated with st
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +17,8 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.curator import publish as road
+from contracts.rigged import Noise, rigged, scaled, shrunk
+from dpkde.curator.publish import Errand, publish_sketch
 from dpkde.families.base import Family
 from dpkde.privacy.audit import audit, clopper_pearson
 from dpkde.privacy.concentrated import epsilon_of
@@ -52,20 +52,17 @@ def _numbers(release: dpkde.Release) -> NDArray[np.float64]:
     return np.concatenate([[release.count], release.table / 2.0**release.plan.bits])
 
 
-def _published(plan: dpkde.Plan, **guarantee: Any) -> Callable[[Any, int], NDArray[np.float64]]:
+def _published(
+    plan: dpkde.Plan, noise: Noise = draw, **guarantee: Any
+) -> Callable[[Any, int], NDArray[np.float64]]:
     """The whole road from a sketch on; sketches are exact, so one serves all trials."""
 
     def mechanism(data: list[float], trials: int) -> NDArray[np.float64]:
-        made = dpkde.sketch(np.array(data).reshape(-1, 1), plan)
-        return np.array([_numbers(dpkde.publish(made, **guarantee)) for _ in range(trials)])
+        sums = dpkde.sketch(np.array(data).reshape(-1, 1), plan)
+        errands = (Errand(rigged(noise, **guarantee)) for _ in range(trials))
+        return np.array([_numbers(publish_sketch(sums, errand)) for errand in errands])
 
     return mechanism
-
-
-def _scaled(law: Law, factor: Fraction) -> Law:
-    """A law whose standard deviation is `factor` times as large."""
-    scale = law.scale * (factor**2 if isinstance(law, DiscreteGaussian) else factor)
-    return replace(law, scale=scale)  # type: ignore[type-var]
 
 
 def test_clopper_pearson_against_scipy() -> None:
@@ -142,45 +139,35 @@ def test_gaussian_passes_and_small_gaussian_fails() -> None:
     epsilon = float(epsilon_of(rho, Fraction(1, 1000)))
 
     def mechanism(scale: Fraction) -> Callable[[int, int], NDArray[np.float64]]:
-        return lambda data, trials: (data + draw(_scaled(law, scale), trials)).astype(np.float64)
+        return lambda data, trials: (data + draw(scaled(law, scale), trials)).astype(np.float64)
 
     assert not audit(mechanism(Fraction(1)), 0, 1000, trials=400_000, delta=1e-3).refutes(epsilon)
     assert audit(mechanism(Fraction(1, 2)), 0, 1000, trials=400_000, delta=1e-3).refutes(epsilon)
 
 
-def test_mutant_noise_ten_percent_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutant_noise_ten_percent_too_small() -> None:
     plan = _plan()
     high, low = _farthest(plan)
-
-    def short(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
-        return draw(_scaled(law, Fraction(9, 10)), size, sampler=sampler)
-
-    monkeypatch.setattr(road, "draw", short)
-    mechanism = _published(plan, epsilon=EPSILON, adjacency="replace")
+    mechanism = _published(plan, shrunk(Fraction(9, 10)), epsilon=EPSILON, adjacency="replace")
     assert audit(mechanism, [high], [low], trials=80_000).refutes(EPSILON)
 
 
-def test_mutant_count_not_noised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutant_count_not_noised() -> None:
     plan = _plan()
 
-    def exact_count(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
+    def exact_count(law: Law, size: int) -> NDArray[np.int64]:
         return np.zeros(1, np.int64) if isinstance(law, DiscreteLaplace) else draw(law, size)
 
-    monkeypatch.setattr(road, "draw", exact_count)
-    found = audit(_published(plan, epsilon=EPSILON), [0.0] * 3, [0.0] * 4, trials=3_000)
+    mechanism = _published(plan, exact_count, epsilon=EPSILON)
+    found = audit(mechanism, [0.0] * 3, [0.0] * 4, trials=3_000)
     assert found.refutes(EPSILON)
 
 
-def test_mutant_sensitivity_too_small_by_root_two(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutant_sensitivity_too_small_by_root_two() -> None:
     plan = _plan()
     high, low = _farthest(plan)
-    factor = Fraction(70_711, 100_000)
-
-    def short(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
-        return draw(_scaled(law, factor), size, sampler=sampler)
-
-    monkeypatch.setattr(road, "draw", short)
-    mechanism = _published(plan, epsilon=EPSILON, adjacency="replace")
+    noise = shrunk(Fraction(70_711, 100_000))
+    mechanism = _published(plan, noise, epsilon=EPSILON, adjacency="replace")
     assert audit(mechanism, [high], [low], trials=16_000).refutes(EPSILON)
 
 
@@ -198,16 +185,15 @@ def test_mutant_batch_dependent_contribution() -> None:
     assert not audit(honest, crowd, [*crowd, 19.0], trials=3_000).refutes(EPSILON)
 
 
-def test_mutant_seeded_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutant_seeded_noise() -> None:
     plan = _plan()
     high, low = _farthest(plan)
 
-    def seeded(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
+    def seeded(law: Law, size: int) -> NDArray[np.int64]:
         spread = np.random.default_rng(7).laplace(scale=float(law.scale), size=size)
         return np.rint(spread).astype(np.int64)
 
-    monkeypatch.setattr(road, "draw", seeded)
-    mechanism = _published(plan, epsilon=EPSILON, adjacency="replace")
+    mechanism = _published(plan, seeded, epsilon=EPSILON, adjacency="replace")
     assert audit(mechanism, [high], [low], trials=3_000).refutes(EPSILON)
 
 

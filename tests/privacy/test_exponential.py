@@ -205,7 +205,7 @@ def test_choices_are_debited() -> None:
     third = Amount(epsilon=Fraction(1, 3))
     for _ in range(3):
         bought = budget.select("choice", third, Exponential, 4)
-        assert bought.law.scale == Exponential.bought(third, 4).scale >= 24
+        assert bought.scale == Exponential.bought(third, 4).scale >= 24
     with pytest.raises(dpkde.BudgetError, match="more than is left"):
         budget.select("choice", Amount(epsilon=Fraction(1, 10**9)), Exponential, 4)
     assert len(budget.spends) == 3

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import dpkde
+from contracts.rigged import forbidden, install
 from dpkde.release import container
 from dpkde.release.format import from_parts, to_parts
 
@@ -158,7 +159,7 @@ def test_repr_tells_all() -> None:
         "gaussian",
         "σ=1.0",
         "fourier",
-        "frequencies=4",
+        "fourier 4 (pairs)",
         "d=2",
         "ε=1",
         "δ=1e-06",
@@ -218,10 +219,7 @@ def test_what_can_be_written_can_be_read(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def spent(*_: object, **__: object) -> None:
-        raise AssertionError("noise was drawn")
-
-    monkeypatch.setattr("dpkde.curator.publish.draw", spent)
+    install(monkeypatch, forbidden)
     names = ["x" * container.MAX_HEADER]
     points = pa.table({names[0]: [0.5]})
     with pytest.raises(dpkde.ParameterError, match="more room"):

@@ -43,7 +43,7 @@ def inspect(
         f"columns    {', '.join(held.columns) if held.columns else f'{held.dim}, not named'}",
         f"domain     {domain['kind']} {box}".rstrip(),
         f"kernel     {_kernel(held.kernel)}",
-        f"family     {held.family.summary(held.plan.frame)}",
+        f"family     {held.plan.layout.summary}",
         f"table      {held.table.size} cells, {release.stat().st_size} bytes in the file",
         f"release    {held.release_id}, written by {held.generator}",
         "digest     verified",

@@ -320,7 +320,7 @@ class Request:
 
 def request(options: Mapping[str, Any], dim: int | None) -> Request:
     """Turn options into what the library takes; `dim` is what the table says."""
-    from dpkde.planning.plan import as_family
+    from dpkde.planning.plan import as_families
     from dpkde.space.domain import Box, as_domain
 
     kernel = kernel_named(options["kernel"] or "gaussian", options["bandwidth"])
@@ -333,7 +333,7 @@ def request(options: Mapping[str, Any], dim: int | None) -> Request:
     elif options["outside"] is not None:
         raise ParameterError("--outside goes with --bounds")
     name = options["family"] or "auto"
-    as_family(name)
+    as_families(name)
     family = _with_parameters(name, options)
     guarantee, promise = guarantee_of(options), promise_of(options)
     return Request(kernel, domain, family, guarantee, options["typical_density"], promise)

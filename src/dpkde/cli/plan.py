@@ -124,8 +124,8 @@ def _considered(plan: Plan) -> list[str]:
     """Return a line for each family that was considered, and why the first was chosen."""
     from dpkde.planning.choice import AS_GOOD
 
-    able = [(c.family, c.prediction) for c in plan.considered if c.family and c.prediction]
-    shown = [family.summary(plan.frame) for family, _ in able]
+    able = [(c.layout, c.prediction) for c in plan.considered if c.layout and c.prediction]
+    shown = [layout.summary for layout, _ in able]
     width = max(28, *(len(text) + 2 for text in shown))
     lines = [
         f"  {'':<{width}}{'error':>9}{'noise':>9}{'family':>9}{'count':>9}{'cells':>10}{'time':>10}"
@@ -145,14 +145,16 @@ def _considered(plan: Plan) -> list[str]:
     if len(able) > 1:
         times = max(able[1][1].error / best.error, 1.0)
         less = f"{times:.2g} times less than" if times >= 1.1 else "about that of"
-        why = f"for the least predicted error, {less} {able[1][0].name}"
-        passed = [family.name for family, told in able[1:] if AS_GOOD * told.error < best.error]
+        why = f"for the least predicted error, {less} {able[1][0].family.name}"
+        passed = [
+            layout.family.name for layout, told in able[1:] if AS_GOOD * told.error < best.error
+        ]
         if passed:
             names = " and ".join(passed)
             why = f"since the bias of {names} may be most of the density: there errors count twice"
-        lines.append(f"  chosen: {able[0][0].name}, {why}")
+        lines.append(f"  chosen: {able[0][0].family.name}, {why}")
     elif len(plan.considered) > 1:
-        lines.append(f"  chosen: {able[0][0].name}, since no other family can be used here")
+        lines.append(f"  chosen: {able[0][0].family.name}, since no other family can be used here")
     return lines
 
 

@@ -15,28 +15,28 @@ from typing import Any
 
 from dpkde.curator.sketch import WHOLE, Sketch, Totals, count_records, sketch, sketch_source
 from dpkde.errors import ParameterError
-from dpkde.families.base import DEFAULT_CAPACITY_BITS, NO_WORST, Family, Outlook, Worst, anew
+from dpkde.families.base import DEFAULT_CAPACITY_BITS, NO_WORST, Family, Outlook
 from dpkde.kernels import Kernel
-from dpkde.planning.choice import Chooser
-from dpkde.planning.outlook import options, outlook
+from dpkde.planning.choice import Choice, Typical
+from dpkde.planning.outlook import outlook
 from dpkde.planning.plan import (
     Plan,
-    as_family,
+    as_families,
     check_capacity,
     check_density,
     check_plan,
     check_room,
     check_rows,
+    check_seed,
     draw_plan,
     make_frame,
 )
-from dpkde.planning.promise import Promise, Setting, error_bound, promise
-from dpkde.planning.prospects import Assured, Prospects, subsampling, too_few
+from dpkde.planning.promise import Promise, Setting, promise
+from dpkde.planning.prospects import Priced, Promised, Prospects, subsampling, too_few
 from dpkde.planning.split import after_count, count_amount
 from dpkde.privacy.amounts import COUNT, Adjacency, Amount
 from dpkde.privacy.budget import Budget, Guarantee, Spend, cheapest
-from dpkde.privacy.laws import draw, law_of_a_number
-from dpkde.privacy.laws.draw import check_sampler
+from dpkde.privacy.laws import law_of_a_number, randomness
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
@@ -146,8 +146,7 @@ def publish(
     """
     guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
     errand = Errand(
-        Budget(guarantee),
-        check_sampler(sampler),
+        Budget(guarantee, randomness(sampler)),
         check_capacity(capacity_bits),
         check_rows(expected_rows),
         check_density(typical_density),
@@ -177,10 +176,10 @@ def publish(
     domain = as_domain(bounds, columns)
     source = open_points(points, columns, universe=universe_of(domain))
     frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
-    chooser = as_family("auto" if family is None else family)
-    check_room(frame, source.columns, chooser)
+    families = as_families("auto" if family is None else family)
+    check_room(frame, source.columns, families)
     asked = promise(alpha, eta, simultaneous, frame)
-    return publish_source(source, frame, chooser, replace(errand, promise=asked), seed)
+    return publish_source(source, frame, families, replace(errand, promise=asked), check_seed(seed))
 
 
 @dataclass(frozen=True)
@@ -191,14 +190,13 @@ class Errand:
     ----------
     budget
         Every debit is made here; it may be the caller's own.
-    sampler, capacity_bits, expected_rows, typical_density, threads, extras
+    capacity_bits, expected_rows, typical_density, threads, extras
         As for `publish`.
     promise
         An error to promise, or None.
     """
 
     budget: Budget
-    sampler: str = "dpkde"
     capacity_bits: int = DEFAULT_CAPACITY_BITS
     expected_rows: int | None = None
     typical_density: float | None = None
@@ -210,16 +208,22 @@ class Errand:
         """Return what is known in public, for so many rows."""
         # A promise covers the largest KDE values there can be.
         level = self.typical_density if self.promise is None else 1.0
-        return outlook(self.budget, frame, rows, level, self.sampler, self.capacity_bits)
+        return outlook(self.budget, frame, rows, level, self.capacity_bits)
 
-    def prospects(self, chooser: Assured, frame: Frame) -> Prospects:
-        """Return what can be foreseen of the promise."""
-        guarantee, guess = self.budget.guarantee, self.expected_rows
-        return Prospects(chooser, frame, guarantee, self.sampler, self.capacity_bits, guess)
+    @property
+    def objective(self) -> Typical | Promised:
+        """What layouts are compared by."""
+        return Typical() if self.promise is None else Promised(self.promise)
+
+    def prospects(self, choice: Choice, frame: Frame, promised: Promised) -> Prospects:
+        """Return what can be foreseen of the promise, from all that the budget was."""
+        whole = Budget(self.budget.guarantee, self.budget.randomness)
+        guess = self.expected_rows
+        return Prospects(choice, promised, frame, whole, self.capacity_bits, guess)
 
 
 def publish_source(
-    source: Source, frame: Frame, chooser: Chooser, errand: Errand, seed: int | None
+    source: Source, frame: Frame, families: Sequence[Family], errand: Errand, seed: int | None
 ) -> Release:
     """Return a release of points that no plan was made for: count, split, plan, sketch, noise.
 
@@ -227,54 +231,48 @@ def publish_source(
     ---------
     Whatever is released is paid for in `errand.budget`, before noise is drawn.
     """
-    if errand.promise is not None:
-        chooser = Assured.of(chooser, errand.promise)
-        errand.prospects(chooser, frame).check_possible()
+    choice = Choice.among(families, frame, errand.objective)
+    if isinstance(choice.objective, Promised):
+        errand.prospects(choice, frame, choice.objective).check_possible()
     first = errand.outlook(frame, errand.expected_rows)
-    if errand.expected_rows is not None or not chooser.needs_outlook:
+    if errand.expected_rows is not None or choice.is_settled:
         # Nothing waits for the count: the points are read once, and it comes with them.
-        planned = after_count(errand.budget, chooser, frame, first, errand.sampler)
-        plan = draw_plan(
-            frame, chooser, planned, seed=seed, columns=source.columns, predicted=False
-        )
+        view = after_count(choice, errand.budget, first)
+        plan = replace(draw_plan(choice, view, seed=seed, columns=source.columns), considered=())
         return publish_sketch(sketch_source(source, plan, errand.threads), errand)
     # The family's parameters wait for the noisy count: a pass of its own.
     if source.once:
         raise ParameterError(
             "these points can be read only once, so the family's parameters cannot wait for their "
-            "count: give expected_rows (--expected-rows), a plan, or a family with its parameters "
-            "set (--frequencies)"
+            "count: give expected_rows, a plan, or a family with its parameters set, such as "
+            "dpkde.Fourier(frequencies=1024)"
         )
-    totals = count_records(source, frame, errand.threads)
-    count = _noisy_count(totals, chooser, frame, first, errand)
+    count = _noisy_count(count_records(source, frame, errand.threads), choice, first, errand)
     view = errand.outlook(frame, count)
-    plan = draw_plan(frame, chooser, view, seed=seed, columns=source.columns, predicted=True)
-    rate = WHOLE if errand.promise is None else _kept(errand, chooser, plan, count)
+    plan = draw_plan(choice, view, seed=seed, columns=source.columns)
+    rate = _kept(errand, choice, plan, count)
     return _noised(sketch_source(source, plan, errand.threads, rate), count, errand, rate)
 
 
-def publish_sketch(sketched: Sketch, errand: Errand) -> Release:
+def publish_sketch(sums: Sketch, errand: Errand) -> Release:
     """Return a release of a sketch, whose plan is fixed: count, noise."""
-    plan, frame = sketched.plan, sketched.plan.frame
-    totals = Totals(sketched._count, sketched._rows)
-    view = errand.outlook(frame, errand.expected_rows)
-    count = _noisy_count(totals, plan.family, frame, view, errand)
-    if errand.promise is not None:
-        _kept(errand, Assured.of(plan.family, errand.promise), plan, count)
-    return _noised(sketched, count, errand)
+    plan = sums.plan
+    choice = Choice((plan.layout,), (), errand.objective)
+    view = errand.outlook(plan.frame, errand.expected_rows)
+    count = _noisy_count(Totals(sums._count, sums._rows), choice, view, errand)
+    _kept(errand, choice, plan, count)
+    return _noised(sums, count, errand)
 
 
-def _noisy_count(
-    totals: Totals, chooser: Chooser, frame: Frame, view: Outlook, errand: Errand
-) -> int:
+def _noisy_count(totals: Totals, choice: Choice, view: Outlook, errand: Errand) -> int:
     """Return the number of rows where it is public; else spend its share, and return it noisy."""
     budget, amount = errand.budget, None
     if budget.guarantee.adjacency is Adjacency.ADD_REMOVE:
-        amount = count_amount(chooser, frame, budget.guarantee, view, errand.sampler)
-    return noisy_count(totals, budget, amount, errand.sampler)
+        amount = count_amount(choice, budget, view)
+    return noisy_count(totals, budget, amount)
 
 
-def noisy_count(totals: Totals, budget: Budget, amount: Amount | None, sampler: str) -> int:
+def noisy_count(totals: Totals, budget: Budget, amount: Amount | None) -> int:
     """Return the number of records, at least 1: exact where it is public, else noisy, paid first.
 
     `amount` may be None where the number of rows is public.
@@ -283,40 +281,38 @@ def noisy_count(totals: Totals, budget: Budget, amount: Amount | None, sampler: 
         return max(totals.rows, 1)
     assert amount is not None
     spend = budget.spend("count", amount, law_of_a_number(amount), COUNT)
-    return max(totals.records + int(draw(spend.law, 1, sampler=sampler)[0]), 1)
+    return max(totals.records + int(budget.noise(spend, 1)[0]), 1)
 
 
-def _kept(errand: Errand, chooser: Chooser, plan: Plan, count: int) -> Fraction:
-    """Return the rate at which records may enter; AccuracyError where the promise cannot be kept.
+def _kept(errand: Errand, choice: Choice, plan: Plan, count: int) -> Fraction:
+    """Return the rate at which records may enter; AccuracyError where a promise cannot be kept.
 
     From public numbers and the noisy count alone, before the table's share is spent.
     """
-    budget, frame, pair, asked = errand.budget, plan.frame, plan.pair, errand.promise
-    assert asked is not None
-    assert isinstance(chooser, Assured)
-    ways = options(budget, errand.sampler)
-    law = cheapest(ways, pair.bounds.under(budget.guarantee.adjacency))[2]
-    worst: Worst | None = anew(plan.family, "worst", frame, plan.bits)
+    objective, budget = choice.objective, errand.budget
+    if not isinstance(objective, Promised):
+        return WHOLE
+    worst = plan.layout.worst(plan.bits)
     if worst is None:
         raise ParameterError(NO_WORST.format(plan.family.name))
+    law = cheapest(budget.options, plan.pair.bounds.under(budget.guarantee.adjacency))[2]
+    entry = Priced(plan.layout, plan.pair.bounds.cells, law, worst)
     spent = next((spend for spend in budget.spends if isinstance(spend, Spend)), None)
-    setting = Setting(count, None if spent is None else spent.law, constant=pair.constant)
-    least = error_bound(worst, law, setting, asked.eta, frame, asked.pitch)
-    if least > asked.alpha:
-        raise too_few(errand.prospects(chooser, frame), count, least, spent)
+    setting = Setting(count, None if spent is None else spent.law, constant=plan.pair.constant)
+    least = objective.bound(entry, setting)
+    if least > objective.promise.alpha:
+        raise too_few(errand.prospects(choice, plan.frame, objective), count, least, spent)
     seconds = plan.prediction.seconds if plan.prediction is not None else 0.0
-    return subsampling(worst, law, setting, asked, frame, seconds)
+    return subsampling(entry, setting, objective, seconds)
 
 
-def _noised(sketched: Sketch, count: int, errand: Errand, rate: Fraction = WHOLE) -> Release:
+def _noised(sums: Sketch, count: int, errand: Errand, rate: Fraction = WHOLE) -> Release:
     """Spend what is left on the table, and assemble the release."""
-    plan, budget = sketched.plan, errand.budget
+    plan, budget = sums.plan, errand.budget
     bounds = plan.pair.bounds
-    amount, law, _ = cheapest(
-        options(budget, errand.sampler), bounds.under(budget.guarantee.adjacency)
-    )
+    amount, law, _ = cheapest(budget.options, bounds.under(budget.guarantee.adjacency))
     spend = budget.spend("table", amount, law, bounds)
-    table = sketched._table + draw(spend.law, bounds.cells, sampler=errand.sampler)
+    table = sums._table + budget.noise(spend, bounds.cells)
     statement = PrivacyStatement(budget.guarantee, budget.spends)
     return Release(
         plan, table, count, statement, extras=errand.extras, promise=errand.promise, rate=rate

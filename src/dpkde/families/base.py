@@ -5,7 +5,9 @@ From the paper's letters to our names:
 =====================  =====================================================================
 paper                  here
 =====================  =====================================================================
-𝒬, an LSQ family       `Family`: a distribution over pairs, with its parameters
+𝒬, an LSQ family       `Family`: a distribution over pairs, as a caller writes it; parameters may
+                       be left open
+                       `Layout`: a family in a frame, every parameter set: what a table would be
 (f, g) ~ 𝒬             `Pair`: one draw of it, the public randomness included
 f(x)                   `Pair.quantize(x)` / 2^bits: a record's contribution, in integers
 g(y)                   used by `Pair.respond`, its length is `Pair.response_norm(y)`
@@ -18,28 +20,29 @@ I repetitions, J       `Fourier.frequencies`, `FastGauss.repetitions`, `Hashing.
 B', buckets            `Hashing.buckets`
 =====================  =====================================================================
 
-A family is added by one folder, with a `Family`, a `Pair` and a proof (``proof.md``: why f and g
-give the kernel, and why the bounds hold), by one line in `registry`, and by a test class made from
-`dpkde.testing.FamilyContract`. What is in the registry is compared by ``family="auto"``.
+A family is added by one folder, with a `Family`, a `Layout`, a `Pair` and a proof (``proof.md``:
+why f and g give the kernel, and why the bounds hold), by one line in `registry`, and by a test
+class made from `dpkde.testing.FamilyContract`. What is in the registry is compared by
+``family="auto"``.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import cached_property
 from importlib import resources
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.kernels import Points
-from dpkde.privacy.amounts import Adjacency, Amount, Bounds
-from dpkde.privacy.budget import cheapest
+from dpkde.privacy.amounts import Adjacency, Bounds
+from dpkde.privacy.budget import Options, cheapest
 from dpkde.privacy.laws import Law
 from dpkde.privacy.laws.quantiles import Weights
 from dpkde.space.domain import Mask
@@ -82,7 +85,7 @@ class Outlook:
     rows: float
     typical_density: float
     adjacency: Adjacency
-    options: tuple[tuple[Amount, type[Law]], ...]
+    options: Options
     capacity_bits: int = DEFAULT_CAPACITY_BITS
     count_law: Law | None = None
 
@@ -91,60 +94,31 @@ class Outlook:
         """Standard deviation of the noise on the count."""
         return math.sqrt(self.count_law.variance) if self.count_law is not None else 0.0
 
-    def lattice(self, family: Family, frame: Frame) -> int:
-        """Return the bits after the binary point: as many as sums and noise leave room for.
+    def law(self, bounds: Bounds) -> Law:
+        """Return the best law of noise on a table that a record moves so far."""
+        return cheapest(self.options, bounds.under(self.adjacency))[2]
 
-        Sums of 2^capacity records of size 2^bits stay below 2⁶², and so does the noise.
-        """
-        least, most = family.lattice_bits
-        family.bounds(frame, least)  # a table that is too large says so itself
-        for bits in range(min(most, 62 - self.capacity_bits), least - 1, -1):
-            bounds = family.bounds(frame, bits)
-            try:
-                self.cell_noise(bounds)
-            except ParameterError:
-                continue  # the noise would not fit: a coarser lattice
-            return bits
-        raise ParameterError(
-            f"a capacity of 2^{self.capacity_bits} records and this much noise do not fit 64-bit "
-            "sums: use a smaller capacity, a larger epsilon or a smaller table"
-        )
-
-    def cell_noise(self, bounds: Bounds) -> float:
-        """Return the standard deviation of the noise on one cell, for the best law."""
-        law = cheapest(self.options, bounds.under(self.adjacency))[2]
-        return math.sqrt(law.variance)
-
-    def unit_noise(self, norm: str, signed: bool) -> float:
-        """Return the noise on a cell where L1 and L2 bound are 1, of laws that hide this norm."""
-        unit = 1 << 16
-        bounds = Bounds(1, unit, unit**2, unit, nonnegative=not signed).under(self.adjacency)
-        laws = [law.bought(amount, bounds) for amount, law in self.options if law.norm == norm]
-        return min((math.sqrt(law.variance) for law in laws), default=math.inf) / unit
-
-    def prediction(
-        self, *, bounds: Bounds, bits: int, gain: float, approximation: float, nanoseconds: float
-    ) -> Prediction:
-        """Return a prediction, from what a family knows of itself.
+    def prediction(self, layout: Layout, *, gain: float, approximation: float) -> Prediction:
+        """Return a prediction, from what a layout knows of itself.
 
         Parameters
         ----------
-        bounds, bits
+        layout
             Of the table.
         gain
             The root mean square of ‖g(y)‖₂ over queries: cell noise times this is a query's.
         approximation
             The family's own error of a KDE value.
-        nanoseconds
-            What a record takes.
         """
-        law = cheapest(self.options, bounds.under(self.adjacency))[2]
+        bits = layout.lattice(self)
+        bounds = layout.bounds(bits)
+        law = self.law(bounds)
         return Prediction(
             noise=math.sqrt(law.variance) / 2**bits * gain / self.rows,
             approximation=approximation,
             count=self.typical_density * self.count_noise / self.rows,
             cells=bounds.cells,
-            seconds=float(self.rows * nanoseconds + bounds.cells * _NOISE_NANOSECONDS) * 1e-9,
+            seconds=layout.seconds(self.rows, bounds.cells),
             law=law.name,
         )
 
@@ -216,36 +190,8 @@ class Terms(NamedTuple):
     """How far a record moves the table, before scaling to integers."""
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def remembered(method: Method) -> Method:
-    """Remember what a method of a family says of a frame and a lattice: planners ask many times.
-
-    A kernel or family of the caller's need not have a hash; then it is asked anew. Nor need what it
-    calls equal be the same, so whatever is paid for or promised is asked `anew` too.
-    """
-    kept = lru_cache(maxsize=1 << 12)(method)
-
-    @wraps(method)
-    def ask(family: Any, frame: Frame, bits: int) -> Any:
-        try:
-            hash((family, frame))
-        except TypeError:
-            return method(family, frame, bits)
-        return kept(family, frame, bits)
-
-    return ask  # type: ignore[return-value]
-
-
-def anew(family: Family, name: str, frame: Frame, bits: int) -> Any:
-    """Return what ``family.bounds`` or ``family.worst`` says, computed now and not remembered."""
-    method = getattr(type(family), name)
-    return getattr(method, "__wrapped__", method)(family, frame, bits)
-
-
 class Family(ABC):
-    """A distribution over pairs (f, g) with E f(x)·g(y) ≈ k(x, y)."""
+    """A distribution over pairs (f, g) with E f(x)·g(y) ≈ k(x, y), as a caller writes it."""
 
     name: ClassVar[str]
     version: ClassVar[int]
@@ -253,6 +199,8 @@ class Family(ABC):
     """Fewest and most bits after the binary point that its integers can have."""
     is_biased: ClassVar[bool] = False
     """Whether its approximation is a bias, in proportion to the density; else what a seed does."""
+    is_random: ClassVar[bool] = True
+    """Whether a pair depends on the seed."""
 
     @classmethod
     @abstractmethod
@@ -262,11 +210,11 @@ class Family(ABC):
     @classmethod
     def check(cls, frame: Frame) -> None:
         """Raise where the family cannot serve a kernel and domain."""
-        found = cls.obstacle(frame)
-        if found is not None:
+        obstacle = cls.obstacle(frame)
+        if obstacle is not None:
             raise ParameterError(
-                f"the {cls.name} family cannot be used here: {found} (family='auto' takes one that "
-                "can)"
+                f"the {cls.name} family cannot be used here: {obstacle} (family='auto' takes one "
+                "that can)"
             )
 
     @classmethod
@@ -274,47 +222,22 @@ class Family(ABC):
         """Return cost, bias and sensitivity for a kernel and domain that it serves."""
         return Terms("?", "?", "?")
 
-    @property
     @abstractmethod
-    def needs_outlook(self) -> bool:
-        """Whether parameters are still to be chosen from the number of records."""
+    def layout(self, frame: Frame) -> Layout:
+        """Return the layout that its parameters describe; ParameterError where one is not given."""
 
-    @abstractmethod
-    def choose(self, frame: Frame, outlook: Outlook) -> Self:
-        """Return this family with every parameter set, from public numbers."""
-
-    @abstractmethod
-    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
-        """Return the error to expect, parameters being set."""
-
-    @abstractmethod
-    def draw(self, frame: Frame, bits: int, seed: int) -> Pair:
-        """Draw (f, g) from a public seed, on a lattice of 2^−bits."""
-
-    @abstractmethod
-    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> Pair:
-        """Rebuild a drawn pair from the tensors that a file holds; FormatError if they are off."""
-
-    @abstractmethod
-    def bounds(self, frame: Frame, bits: int) -> Bounds:
-        """Return how far one record can move the table, parameters being set."""
+    def layouts(self, frame: Frame) -> Iterable[Layout]:
+        """Return the candidates: open parameters set in every way worth comparing, listed once."""
+        return [self.layout(frame)]
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Return the parameters, without the name."""
 
-    def worst(self, frame: Frame, bits: int) -> Worst | None:
-        """Return bounds over all records and queries, parameters being set; None: not known."""
-        return None
-
-    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[Self]:
-        """Yield this family with its open parameters set in every way worth comparing."""
-        yield self.choose(frame, outlook)
-
-    def summary(self, frame: Frame) -> str:
-        """Return the family in a few words."""
-        shown = ", ".join(f"{key}={value}" for key, value in self.to_json().items())
-        return f"{self.name}({shown})"
+    @classmethod
+    def from_json(cls, parameters: Mapping[str, Any], dim: int) -> Self:
+        """Return the family whose parameters a file of so many columns holds."""
+        return cls(**parameters)
 
     @property
     def proof(self) -> str:
@@ -323,20 +246,93 @@ class Family(ABC):
         return resources.files(folder).joinpath("proof.md").read_text(encoding="utf-8")
 
 
+class Layout(ABC):
+    """A family in a frame with every parameter set: what its table would be, and what it can do.
+
+    Attributes
+    ----------
+    family
+        As it would be written with all its parameters.
+    frame
+        Kernel, domain and dimension.
+    """
+
+    family: Family
+    frame: Frame
+
+    @abstractmethod
+    def bounds(self, bits: int) -> Bounds:
+        """Return how far one record can move the table; ParameterError where it is too large."""
+
+    @abstractmethod
+    def predict(self, outlook: Outlook) -> Prediction:
+        """Return the error to expect."""
+
+    @property
+    @abstractmethod
+    def nanoseconds(self) -> float:
+        """What a record takes, roughly, on one core."""
+
+    def seconds(self, rows: float, cells: int) -> float:
+        """Return the curator's time for so many records and a table of so many cells."""
+        return float(rows * self.nanoseconds + cells * _NOISE_NANOSECONDS) * 1e-9
+
+    def worst(self, bits: int) -> Worst | None:
+        """Return bounds over all records and queries; None where they are not known."""
+        return None
+
+    @abstractmethod
+    def draw(self, bits: int, seed: int) -> Pair:
+        """Draw (f, g) from a public seed, on a lattice of 2^−bits."""
+
+    @abstractmethod
+    def restore(self, bits: int, tensors: Tensors) -> Pair:
+        """Rebuild a drawn pair from the tensors that a file holds; FormatError if they are off."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> str:
+        """The shape of the table and what steers it, as in ``spline 99×43 (degree 3)``."""
+
+    def lattice(self, outlook: Outlook) -> int:
+        """Return the bits after the binary point: as many as sums and noise leave room for.
+
+        Sums of 2^capacity records of size 2^bits stay below 2⁶², and so does the noise.
+        """
+        least, most = self.family.lattice_bits
+        for bits in range(min(most, 62 - outlook.capacity_bits), least - 1, -1):
+            bounds = self.bounds(bits)  # a table that is too large says so itself
+            try:
+                outlook.law(bounds)
+            except ParameterError:
+                continue  # the noise would not fit: a coarser lattice
+            return bits
+        self.bounds(least)
+        raise ParameterError(
+            f"a capacity of 2^{outlook.capacity_bits} records and this much noise do not fit "
+            "64-bit sums: use a smaller capacity, a larger epsilon or a smaller table"
+        )
+
+
 class Pair(ABC):
-    """One drawn (f, g), in a frame and on a lattice.
+    """One drawn (f, g), of a layout and on a lattice of 2^−bits.
 
     `quantize` and `accumulate` see private points: only curator code may call them. Their result
     for a record is an integer vector that depends on that record alone.
     """
 
-    frame: Frame
+    layout: Layout
     bits: int
 
     @property
-    @abstractmethod
+    def frame(self) -> Frame:
+        """Kernel, domain and dimension."""
+        return self.layout.frame
+
+    @cached_property
     def bounds(self) -> Bounds:
-        """The family's bounds. `quantize` and `accumulate` enforce them on every record."""
+        """The layout's bounds. `quantize` and `accumulate` enforce them on every record."""
+        return self.layout.bounds(self.bits)
 
     @property
     @abstractmethod

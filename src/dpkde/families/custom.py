@@ -16,13 +16,22 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, ParameterError
-from dpkde.families.base import Family, Outlook, Pair, Prediction, Table, Tensors, no_repetitions
+from dpkde.families.base import (
+    Family,
+    Layout,
+    Outlook,
+    Pair,
+    Prediction,
+    Table,
+    Tensors,
+    no_repetitions,
+)
 from dpkde.kernels import Points
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
@@ -82,57 +91,10 @@ class CustomFamily(Family):
         """Return why the family cannot serve a kernel and domain; by default it can."""
         return None
 
-    @property
-    def needs_outlook(self) -> bool:
-        """Parameters are set by the caller."""
-        return False
-
-    def choose(self, frame: Frame, outlook: Outlook) -> Self:
-        """Return the family as it is."""
+    def layout(self, frame: Frame) -> CustomLayout:
+        """Return the family in a frame: its parameters are set by the caller."""
         self.check(frame)
-        return self
-
-    def bounds(self, frame: Frame, bits: int) -> Bounds:
-        """The limits on the lattice, rounded up, with room for rounding every entry of f."""
-        given = self.limits(frame)
-        norms = [norm for norm in given[1:] if norm is not None]
-        if not 1 <= given.cells <= 1 << 26 or not all(0 < norm < 2.0**30 for norm in norms):
-            raise ParameterError(
-                f"{self.name}: limits need 1 to 2^26 cells, and norms above 0 and below 2^30"
-            )
-        unit, slack = 1 << bits, math.ceil(given.cells / 2) + 1
-        l1 = math.ceil(given.l1 * unit) + slack
-        l2 = l1 if given.l2 is None else math.ceil(given.l2 * unit) + math.isqrt(given.cells) + 2
-        linf = min(l1, l2) if given.linf is None else math.ceil(given.linf * unit) + 1
-        return Bounds(given.cells, l1, l2**2, linf, nonnegative=False)
-
-    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
-        """Noise by the root mean square of ‖g‖ at random places; bias as declared."""
-        bits = outlook.lattice(self, frame)
-        pair, halves = self.draw(frame, bits, 0), frame.halves()
-        places = np.random.default_rng(0).uniform(-1, 1, (_SAMPLE, frame.dim))
-        norms = pair.norms(places * (3.0 if halves is None else halves))
-        return outlook.prediction(
-            bounds=self.bounds(frame, bits),
-            bits=bits,
-            gain=float(np.sqrt(np.mean(norms**2))),
-            approximation=outlook.typical_density * (self.relative_error or 0.0),
-            nanoseconds=_RECORD_NANOSECONDS,
-        )
-
-    def draw(self, frame: Frame, bits: int, seed: int) -> CustomPair:
-        """Draw the public randomness."""
-        self.check(frame)
-        generator = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
-        return CustomPair(frame, bits, self, self.randomness(frame, generator))
-
-    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> CustomPair:
-        """Rebuild the pair; what was drawn must have the shapes that this family draws."""
-        usual = self.draw(frame, bits, 0).drawn
-        same = {name: (a.shape, a.dtype) for name, a in usual.items()}
-        if same != {name: (a.shape, a.dtype) for name, a in tensors.items()}:
-            raise FormatError(f"the tensors of the family {self.name!r} in this file are damaged")
-        return CustomPair(frame, bits, self, dict(tensors))
+        return CustomLayout(self, frame)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the dataclass."""
@@ -144,6 +106,73 @@ class CustomFamily(Family):
     def proof(self) -> str:
         """The docstring of the class."""
         return type(self).__doc__ or ""
+
+
+@dataclass(frozen=True, eq=False)
+class CustomLayout(Layout):
+    """A `CustomFamily` in a frame: its parameters are all the caller's."""
+
+    family: CustomFamily
+    frame: Frame
+
+    def bounds(self, bits: int) -> Bounds:
+        """The limits on the lattice, rounded up, with room for rounding every entry of f."""
+        given = self.family.limits(self.frame)
+        norms = [norm for norm in given[1:] if norm is not None]
+        if not 1 <= given.cells <= 1 << 26 or not all(0 < norm < 2.0**30 for norm in norms):
+            raise ParameterError(
+                f"{self.family.name}: limits need 1 to 2^26 cells, and norms above 0 and below 2^30"
+            )
+        unit, slack = 1 << bits, math.ceil(given.cells / 2) + 1
+        l1 = math.ceil(given.l1 * unit) + slack
+        l2 = l1 if given.l2 is None else math.ceil(given.l2 * unit) + math.isqrt(given.cells) + 2
+        linf = min(l1, l2) if given.linf is None else math.ceil(given.linf * unit) + 1
+        return Bounds(given.cells, l1, l2**2, linf, nonnegative=False)
+
+    @property
+    def nanoseconds(self) -> float:
+        """What a record takes, roughly: f is plain Python."""
+        return _RECORD_NANOSECONDS
+
+    @cached_property
+    def gain(self) -> float:
+        """The root mean square of ‖g‖ at random places."""
+        pair, halves = self.draw(self.family.lattice_bits[0], 0), self.frame.halves()
+        places = np.random.default_rng(0).uniform(-1, 1, (_SAMPLE, self.frame.dim))
+        norms = pair.norms(places * (3.0 if halves is None else halves))
+        return float(np.sqrt(np.mean(norms**2)))
+
+    @property
+    def relative_error(self) -> float | None:
+        """A typical error of f·g in a KDE value, as a part of it."""
+        return self.family.relative_error
+
+    def predict(self, outlook: Outlook) -> Prediction:
+        """Noise by the `gain`; bias as declared."""
+        bias = outlook.typical_density * (self.relative_error or 0.0)
+        return outlook.prediction(self, gain=self.gain, approximation=bias)
+
+    def draw(self, bits: int, seed: int) -> CustomPair:
+        """Draw the public randomness."""
+        generator = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
+        return CustomPair(self, bits, self.family.randomness(self.frame, generator))
+
+    def restore(self, bits: int, tensors: Tensors) -> CustomPair:
+        """Rebuild the pair; what was drawn must have the shapes that this family draws."""
+        usual = self.draw(bits, 0).drawn
+        same = {name: (a.shape, a.dtype) for name, a in usual.items()}
+        if same != {name: (a.shape, a.dtype) for name, a in tensors.items()}:
+            raise FormatError(
+                f"the tensors of the family {self.family.name!r} in this file are damaged"
+            )
+        return CustomPair(self, bits, dict(tensors))
+
+    @property
+    def summary(self) -> str:
+        """The cells and the parameters, as in ``quadrature 32 (order 16)``."""
+        words = ", ".join(f"{key} {value}" for key, value in self.family.to_json().items())
+        cells = self.family.limits(self.frame).cells
+        return f"{self.family.name} {cells}" + (f" ({words})" if words else "")
 
 
 def fits(whole: NDArray[np.int64], bounds: Bounds) -> bool:
@@ -170,9 +199,8 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 class CustomPair(Pair):
     """f and g of a `CustomFamily`, with what was drawn."""
 
-    frame: Frame
+    layout: CustomLayout
     bits: int
-    family: CustomFamily
     drawn: Drawn
 
     def __post_init__(self) -> None:
@@ -180,10 +208,10 @@ class CustomPair(Pair):
         frozen = {name: _frozen(array) for name, array in self.drawn.items()}
         object.__setattr__(self, "drawn", frozen)
 
-    @cached_property
-    def bounds(self) -> Bounds:
-        """The family's. `quantize` and `accumulate` enforce them."""
-        return self.family.bounds(self.frame, self.bits)
+    @property
+    def family(self) -> CustomFamily:
+        """Whose f and g these are."""
+        return self.layout.family
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
@@ -246,7 +274,7 @@ class CustomPair(Pair):
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the square of the declared relative error, times the answer's."""
-        known = self.family.relative_error
+        known = self.layout.relative_error
         error = math.nan if known is None else known
         return np.asarray((error * self.respond(queries, table)) ** 2)
 

@@ -20,7 +20,11 @@ def registry() -> dict[str, type[Family]]:
 
 
 def family_from_json(
-    name: str, version: int, parameters: Mapping[str, Any], extra: tuple[type[Family], ...] = ()
+    name: str,
+    version: int,
+    parameters: Mapping[str, Any],
+    dim: int,
+    extra: tuple[type[Family], ...] = (),
 ) -> Family:
     """Rebuild a family from what a file says of it. Names are looked up, never imported."""
     known = registry() | {family.name: family for family in extra}
@@ -32,6 +36,6 @@ def family_from_json(
     if version != known[name].version:
         raise FormatError(f"this file uses version {version} of the family {name!r}")
     try:
-        return known[name](**parameters)
+        return known[name].from_json(parameters, dim)
     except (ParameterError, TypeError) as error:
         raise FormatError(f"the parameters of the family {name!r} are damaged: {error}") from None

@@ -12,9 +12,7 @@ from dpkde.errors import ParameterError
 from dpkde.families.base import Outlook
 from dpkde.kernels import ProductKernel, home, is_product, shape_of
 from dpkde.kernels.base import gauss_points, graded
-from dpkde.privacy.amounts import Amount
 from dpkde.privacy.budget import Budget, Guarantee, Spend
-from dpkde.privacy.laws import Law, laws_of
 from dpkde.space.frame import Frame
 
 FEWEST_ROWS = 1 << 12
@@ -25,19 +23,11 @@ USUAL_DENSITIES = (0.01, 0.05)
 GATHERED = 8.0
 
 
-def options(budget: Budget, sampler: str) -> tuple[tuple[Amount, type[Law]], ...]:
-    """Return the (amount, law) pairs that what is left of a budget can buy."""
-    left = {"epsilon": budget.left_pure(), "rho": budget.left_concentrated()}
-    ways = ((left[law.paid_in], law) for law in laws_of(sampler))
-    return tuple((amount, law) for amount, law in ways if amount is not None)
-
-
 def outlook(
     budget: Budget,
     frame: Frame,
     rows: float | None,
     density: float | None,
-    sampler: str,
     capacity_bits: int,
 ) -> Outlook:
     """Return what is known in public, for what is left of a budget."""
@@ -46,7 +36,7 @@ def outlook(
         rows or assumed_rows(budget.guarantee, level),
         level,
         budget.guarantee.adjacency,
-        options(budget, sampler),
+        budget.options,
         capacity_bits,
         next((s.law for s in budget.spends if isinstance(s, Spend) and s.purpose == "count"), None),
     )

@@ -17,16 +17,25 @@ from functools import cached_property
 from typing import Any
 
 from dpkde.errors import FormatError, ParameterError, VersionError
-from dpkde.families.base import DEFAULT_CAPACITY_BITS, Family, Outlook, Pair, Prediction, Tensors
+from dpkde.families.base import (
+    DEFAULT_CAPACITY_BITS,
+    Family,
+    Layout,
+    Outlook,
+    Pair,
+    Prediction,
+    Tensors,
+)
 from dpkde.families.registry import family_from_json, registry
 from dpkde.kernels import Kernel, kernel_from_json
 from dpkde.numerics.numbers import is_real, is_whole
-from dpkde.planning.choice import Best, Candidate, Chooser, rank
+from dpkde.planning.choice import Candidate, Choice, Typical
 from dpkde.planning.outlook import outlook
 from dpkde.planning.promise import Promise, promise, promise_from_json
-from dpkde.planning.prospects import Assured, Prospect, Prospects, prospect
+from dpkde.planning.prospects import Promised, Prospect, Prospects, prospect
 from dpkde.planning.split import after_count
 from dpkde.privacy.budget import Budget, Guarantee
+from dpkde.privacy.laws import randomness
 from dpkde.privacy.numbers import Exact
 from dpkde.release import container
 from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
@@ -46,12 +55,8 @@ class Plan:
 
     Attributes
     ----------
-    frame
-        Kernel, domain and dimension.
-    family
-        With every parameter set.
     pair
-        The drawn (f, g).
+        The drawn (f, g), with its layout: family, frame and every parameter.
     capacity_bits
         Sums are kept modulo 2⁶⁴; up to 2^capacity_bits records they cannot wrap.
     seed
@@ -67,8 +72,6 @@ class Plan:
         What can be promised: how many records it takes. Only in a plan just made.
     """
 
-    frame: Frame
-    family: Family
     pair: Pair
     capacity_bits: int
     seed: int
@@ -76,6 +79,21 @@ class Plan:
     considered: tuple[Candidate, ...] = ()
     promise: Promise | None = None
     promised: Prospect | None = None
+
+    @property
+    def layout(self) -> Layout:
+        """The family in its frame, with every parameter set."""
+        return self.pair.layout
+
+    @property
+    def frame(self) -> Frame:
+        """Kernel, domain and dimension."""
+        return self.pair.frame
+
+    @property
+    def family(self) -> Family:
+        """The family, with every parameter set."""
+        return self.layout.family
 
     @property
     def prediction(self) -> Prediction | None:
@@ -197,9 +215,9 @@ class Plan:
 
 def describe(plan: Plan) -> str:
     """Return kernel, family and dimension in a few words."""
-    kernel, family = plan.frame.kernel, plan.family
+    kernel = plan.frame.kernel
     return (
-        f"{kernel.name} σ={kernel.bandwidth!r}, {family.summary(plan.frame)}, "
+        f"{kernel.name} σ={kernel.bandwidth!r}, {plan.layout.summary}, "
         f"{plan.frame.domain.kind}, d={plan.frame.dim}"
     )
 
@@ -231,16 +249,19 @@ def plan_from_json(
             kernels,
         )
         domain = domain_from_json(str(document["domain"]["kind"]), document["domain"]["parameters"])
+        dim = document["domain"]["dim"]
+        if type(dim) is not int or not 1 <= dim <= MOST_AXES:
+            raise ValueError
         family = family_from_json(
             str(document["family"]["name"]),
             int(document["family"]["version"]),
             document["family"]["parameters"],
+            dim,
             families,
         )
         bits, capacity = document["lattice"]["bits"], document["lattice"]["capacity_bits"]
         seed, columns = int(document["seed"]), document["columns"]
-        dim = document["domain"]["dim"]
-        if not all(type(v) is int for v in (bits, capacity, dim)):
+        if not all(type(v) is int for v in (bits, capacity)):
             raise TypeError
         if columns is not None:
             columns = tuple(str(name) for name in columns)
@@ -249,37 +270,38 @@ def plan_from_json(
         least, most = family.lattice_bits
         if not (least <= bits <= most and 0 <= capacity <= 62 and seed >= 0):
             raise ValueError
-        if not 1 <= dim <= MOST_AXES:
-            raise ValueError
     except FormatError:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError):
         raise FormatError("the plan in this file is damaged") from None
     try:
         frame = Frame.of(kernel, domain, dim)
-        wanted = promise_from_json(document.get("promise"), frame)
-        pair = family.restore(frame, bits, tensors)
+        promised = promise_from_json(document.get("promise"), frame)
+        layout = family.layout(frame)
+        if layout.family.to_json() != family.to_json():
+            raise FormatError(f"the {family.name} family of this file lacks parameters")
+        pair = layout.restore(bits, tensors)
     except FormatError:
         raise
     except (ArithmeticError, MemoryError, TypeError, ValueError) as error:
         raise FormatError(f"the plan in this file is damaged: {error}") from None
-    return Plan(frame, family, pair, capacity, seed, columns, promise=wanted)
+    return Plan(pair, capacity, seed, columns, promise=promised)
 
 
-def as_family(family: str | Family) -> Chooser:
-    """Return the family that a caller means: a name, an instance, or ``"auto"``, any of them."""
+def as_families(family: str | Family) -> tuple[Family, ...]:
+    """Return the families that a caller means: one, by name or instance, or all for ``"auto"``."""
     if isinstance(family, Family):
-        return family
+        return (family,)
     if isinstance(family, type) and issubclass(family, Family):
         raise ParameterError(f"family must be an instance: write {family.__name__}()")
     known = registry()
     if family == "auto":
-        return Best(tuple(known.values()))
+        return tuple(kind() for kind in known.values())
     if family not in known:
         raise ParameterError(
             f"family must be 'auto', {', '.join(map(repr, known))} or a family, got {family!r}"
         )
-    return known[family]()
+    return (known[family](),)
 
 
 def check_density(value: float | None) -> float | None:
@@ -312,36 +334,27 @@ def check_rows(value: int | None) -> int | None:
     return int(value)
 
 
-def draw_plan(
-    frame: Frame,
-    family: Chooser,
-    view: Outlook,
-    *,
-    seed: int | None,
-    columns: Sequence[str] | None,
-    predicted: bool,
-) -> Plan:
-    """Set what is open, draw the public randomness, and freeze."""
-    if seed is None:
-        seed = secrets.randbits(128)
-    elif not is_whole(seed) or seed < 0:
+def check_seed(seed: int | None) -> int | None:
+    """Check a seed of the family's public randomness."""
+    if seed is not None and (not is_whole(seed) or seed < 0):
         raise ParameterError(f"seed must be a whole number, at least 0, got {seed!r}")
+    return seed
+
+
+def draw_plan(
+    choice: Choice, view: Outlook, *, seed: int | None, columns: Sequence[str] | None
+) -> Plan:
+    """Take the best layout, draw the public randomness, and freeze."""
+    considered = choice.rank(view)
+    layout = considered[0].layout
+    assert layout is not None  # the first one can serve
+    if seed is None:
+        seed = secrets.randbits(128) if layout.family.is_random else 0
     names = None if columns is None else tuple(str(name) for name in columns)
-    if names is not None and len(names) != frame.dim:
-        raise ParameterError(f"{len(names)} column names for {frame.dim} columns")
-    considered = rank(family, frame, view) if predicted else ()
-    settled = considered[0].family if considered else family.choose(frame, view)
-    assert settled is not None
-    bits = view.lattice(settled, frame)
-    return Plan(
-        frame,
-        settled,
-        settled.draw(frame, bits, int(seed)),
-        view.capacity_bits,
-        int(seed),
-        names,
-        considered,
-    )
+    if names is not None and len(names) != layout.frame.dim:
+        raise ParameterError(f"{len(names)} column names for {layout.frame.dim} columns")
+    pair = layout.draw(layout.lattice(view), int(seed))
+    return Plan(pair, view.capacity_bits, int(seed), names, considered)
 
 
 def plan(
@@ -380,33 +393,28 @@ def plan(
     density, rows = check_density(typical_density), check_rows(expected_rows)
     check_columns(columns)
     frame = make_frame(kernel, as_domain(bounds, columns), dim)
-    chosen = as_family(family)
+    families = as_families(family)
     names = None if columns is None else tuple(str(name) for name in columns)
-    check_room(frame, names, chosen)
+    check_room(frame, names, families)
     capacity = check_capacity(capacity_bits)
-    wanted = promise(alpha, eta, simultaneous, frame)
-    promised = None
-    if wanted is not None:
-        chosen, density = Assured.of(chosen, wanted), 1.0
-        told = Prospects(chosen, frame, guarantee, sampler, capacity, rows)
-        promised = prospect(told, rows)
+    budget = Budget(guarantee, randomness(sampler))
+    asked, promised = promise(alpha, eta, simultaneous, frame), None
+    objective = Typical() if asked is None else Promised(asked)
+    choice = Choice.among(families, frame, objective)
+    if isinstance(objective, Promised):
+        density = 1.0
+        promised = prospect(Prospects(choice, objective, frame, budget, capacity, rows), rows)
         rows = rows or promised.rows
-    if chosen.needs_outlook and rows is None:
+    if rows is None and not choice.is_settled:
         raise ParameterError(
-            "expected_rows (--expected-rows) is needed to choose the family's parameters: a public "
-            "guess of the number of records"
+            "expected_rows is needed to choose the family's parameters: a public guess of the "
+            "number of records"
         )
-    budget = Budget(guarantee)
-    view = outlook(budget, frame, rows, density, sampler, capacity)
-    made = draw_plan(
-        frame,
-        chosen,
-        after_count(budget, chosen, frame, view, sampler),
-        seed=seed,
-        columns=names,
-        predicted=rows is not None,
-    )
-    return made if promised is None else replace(made, promise=wanted, promised=promised)
+    view = after_count(choice, budget, outlook(budget, frame, rows, density, capacity))
+    chosen = draw_plan(choice, view, seed=check_seed(seed), columns=names)
+    if rows is None:
+        chosen = replace(chosen, considered=())  # nothing is foreseen of a number nobody guessed
+    return replace(chosen, promise=asked, promised=promised)
 
 
 def check_plan(plan: Any) -> Plan:
@@ -416,10 +424,10 @@ def check_plan(plan: Any) -> Plan:
     return plan
 
 
-def check_room(frame: Frame, columns: Sequence[str] | None, family: Chooser) -> None:
+def check_room(frame: Frame, columns: Sequence[str] | None, families: Sequence[Family]) -> None:
     """Refuse what no file could describe, before anything is spent on it."""
-    set_by_caller = family.to_json() if isinstance(family, Family) else None
-    container.check_room(frame.kernel.to_json(), frame.domain.to_json(), columns, set_by_caller)
+    parameters = [family.to_json() for family in families]
+    container.check_room(frame.kernel.to_json(), frame.domain.to_json(), columns, parameters)
 
 
 def make_frame(

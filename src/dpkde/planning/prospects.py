@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from dpkde.errors import AccuracyError, ParameterError
-from dpkde.families.base import NO_WORST, Family, Outlook, Worst
-from dpkde.planning.choice import Best, Chooser
+from dpkde.families.base import NO_WORST, Layout, Outlook, Worst
+from dpkde.planning.choice import Candidate, Choice, no_family
 from dpkde.planning.outlook import outlook
 from dpkde.planning.promise import Promise, Setting, error_bound
 from dpkde.planning.split import after_count
-from dpkde.privacy.budget import Budget, Guarantee, Spend, cheapest
+from dpkde.privacy.budget import Budget, Spend
 from dpkde.privacy.laws import Law
 from dpkde.space.frame import Frame
 
@@ -26,207 +28,218 @@ _MOST_ROWS = 1e15
 _ROOM = 1.05
 
 
+class Priced(NamedTuple):
+    """A layout, the law of noise that the table's share buys for it, and its worst case."""
+
+    layout: Layout
+    cells: int
+    law: Law
+    worst: Worst
+
+    def seconds(self, rows: float) -> float:
+        """Return the curator's time for so many records."""
+        return self.layout.seconds(rows, self.cells)
+
+
+class Bounded(NamedTuple):
+    """A layout, the error that can be promised of it, and the curator's time."""
+
+    bound: float
+    seconds: float
+    layout: Layout
+
+
+def priced(layout: Layout, outlook: Outlook) -> Priced:
+    """Return a layout with its law and worst case, which do not depend on the number of records."""
+    bits = layout.lattice(outlook)
+    worst = layout.worst(bits)
+    if worst is None:
+        raise ParameterError(NO_WORST.format(layout.family.name))
+    bounds = layout.bounds(bits)
+    return Priced(layout, bounds.cells, outlook.law(bounds), worst)
+
+
+def _undominated(entries: list[Priced]) -> list[Priced]:
+    """Return the entries that no other with the same kind of noise beats in every respect.
+
+    Bounds rise with each of these numbers, whatever the number of records, and so does the time.
+    """
+    rows = np.array(
+        [
+            (
+                worst.bias,
+                worst.variance,
+                worst.reach,
+                worst.gain * math.sqrt(law.variance),
+                worst.peak * math.sqrt(law.variance),
+                layout.nanoseconds,
+                cells,
+            )
+            for layout, cells, law, worst in entries
+        ]
+    )
+    kinds = np.array([entry.law.name for entry in entries])
+    return [
+        entry
+        for entry, row, kind in zip(entries, rows, kinds, strict=True)
+        if not ((rows <= row).all(axis=1) & (rows < row).any(axis=1) & (kinds == kind)).any()
+    ]
+
+
 @dataclass(frozen=True)
-class Assured:
-    """The family of least error bound: what a promise asks of ``family="auto"``, or of one.
+class Promised:
+    """Least error bound: what a promise asks of the families.
 
     Accuracy first; but where the best table takes longer than `PATIENCE`, one that keeps the
     promise sooner is taken.
     """
 
-    families: tuple[Family, ...]
-    wanted: Promise
+    promise: Promise
 
-    @classmethod
-    def of(cls, chooser: Chooser, wanted: Promise) -> Assured:
-        """Return the chooser that compares bounds in place of typical errors."""
-        if isinstance(chooser, Best):
-            return cls(tuple(kind() for kind in chooser.families), wanted)
-        assert isinstance(chooser, Family)
-        return cls((chooser,), wanted)
+    def rank(self, choice: Choice, outlook: Outlook) -> tuple[Candidate, ...]:
+        """Return the layout of least bound, within reason."""
+        layout = self.pick(self.price(choice, outlook), outlook).layout
+        return (Candidate(layout.family.name, layout, layout.predict(outlook)),)
 
-    @property
-    def needs_outlook(self) -> bool:
-        """Which bound is least depends on the number of records."""
-        return len(self.families) > 1 or self.families[0].needs_outlook
-
-    def choose(self, frame: Frame, outlook: Outlook) -> Family:
-        """Return the family and parameters of least bound, within reason."""
-        found: list[Bounded] = []
-        reasons = []
-        for family in self.families:
-            obstacle = type(family).obstacle(frame)
-            if obstacle is None:
-                try:
-                    found += self._bounds(family, frame, outlook)
-                except ParameterError as error:
-                    obstacle = str(error)
-            if obstacle is not None:
-                reasons.append(f"{family.name}: {obstacle}")
-        if not found:
-            other = "" if len(self.families) > 1 else "; family='auto' takes one that can"
-            raise ParameterError(
-                f"no family can promise an error here ({'; '.join(reasons)}{other})"
-            )
-        least = min(entry.bound for entry in found)
-        kept = [entry for entry in found if entry.bound <= self.wanted.alpha]
-        soon = [entry for entry in kept or found if entry.seconds <= PATIENCE]
-        if soon:
-            best = min(entry.bound for entry in soon)
-            enough = [entry for entry in soon if entry.bound <= 1.02 * best]
-            return min(enough, key=lambda entry: entry.seconds).family
-        if kept:
-            return min(kept, key=lambda entry: entry.seconds).family
-        return next(entry.family for entry in found if entry.bound == least)
-
-    def _bounds(self, family: Family, frame: Frame, outlook: Outlook) -> list[Bounded]:
-        found = []
-        refused = ParameterError("no table of it fits")
-        for settled in dict.fromkeys(family.settings(frame, outlook)):
+    def price(self, choice: Choice, outlook: Outlook) -> list[Priced]:
+        """Return what can be promised anything at all, with its law and worst case."""
+        entries: list[Priced] = []
+        unable = {entry.name: entry for entry in choice.unable}
+        for layout in choice.layouts:
             try:
-                law, worst = table_law(settled, frame, outlook)
-                seconds = settled.predict(frame, outlook).seconds
+                entries.append(priced(layout, outlook))
             except ParameterError as error:  # a table or noise that does not fit
-                refused = error
-                continue
-            setting = Setting(outlook.rows, outlook.count_law)
-            bound = error_bound(worst, law, setting, self.wanted.eta, frame, self.wanted.pitch)
-            found.append(Bounded(bound, seconds, settled))
-        if not found:
-            raise refused
-        return found
+                name = layout.family.name
+                unable[name] = Candidate(name, obstacle=str(error))
+        if not entries:
+            raise ParameterError(no_family("promise an error", list(unable.values())))
+        return _undominated(entries)
+
+    def pick(self, entries: Sequence[Priced], outlook: Outlook) -> Bounded:
+        """Return the entry of least bound that does not take too long."""
+        setting = Setting(outlook.rows, outlook.count_law)
+        bounds = [
+            Bounded(self.bound(entry, setting), entry.seconds(outlook.rows), entry.layout)
+            for entry in entries
+        ]
+        kept = [entry for entry in bounds if entry.bound <= self.promise.alpha]
+        soon = [entry for entry in kept or bounds if entry.seconds <= PATIENCE]
+        if soon:
+            enough = 1.02 * min(entry.bound for entry in soon)
+            soon = [entry for entry in soon if entry.bound <= enough]
+        if soon or kept:
+            return min(soon or kept, key=lambda entry: entry.seconds)
+        return min(bounds, key=lambda entry: entry.bound)
+
+    def bound(self, entry: Priced, setting: Setting) -> float:
+        """Return the error that can be promised at η."""
+        eta, pitch, frame = self.promise.eta, self.promise.pitch, entry.layout.frame
+        return error_bound(entry.worst, entry.law, setting, eta, frame, pitch)
 
 
-class Bounded(NamedTuple):
-    """A family with its parameters, what it can promise, and the curator's time."""
-
-    bound: float
-    seconds: float
-    family: Family
-
-
-def table_law(family: Family, frame: Frame, outlook: Outlook) -> tuple[Law, Worst]:
-    """Return the law that the table's share buys, and the family's worst case."""
-    bits = outlook.lattice(family, frame)
-    worst = family.worst(frame, bits)
-    if worst is None:
-        raise ParameterError(NO_WORST.format(family.name))
-    bounds = family.bounds(frame, bits).under(outlook.adjacency)
-    return cheapest(outlook.options, bounds)[2], worst
-
-
-def subsampling(
-    worst: Worst, law: Law, setting: Setting, wanted: Promise, frame: Frame, seconds: float
-) -> Fraction:
+def subsampling(entry: Priced, setting: Setting, objective: Promised, seconds: float) -> Fraction:
     """Return the rate at which records enter: the largest power of ½ that ends the wait in time.
 
     1 where the table is made soon enough, is not random, or the promise needs every record.
     """
     rate = Fraction(1)
-    while worst.variance > 0 and seconds * rate > PATIENCE:
+    while entry.worst.variance > 0 and seconds * rate > PATIENCE:
         fewer = replace(setting, rate=float(rate / 2))
-        if error_bound(worst, law, fewer, wanted.eta, frame, wanted.pitch) > wanted.alpha:
+        if objective.bound(entry, fewer) > objective.promise.alpha:
             break
         rate /= 2
     return rate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prospects:
     """What can be foreseen of a promise from public numbers.
 
     Attributes
     ----------
-    chooser
-        The families, and what is wanted.
-    frame, guarantee, sampler, capacity_bits
+    choice
+        The layouts.
+    objective
+        What is promised.
+    frame, capacity_bits
         As for a release.
+    budget
+        None of it spent yet.
     guess
         A public guess of n, by which the count's share is set; None: as if nothing were known.
     """
 
-    chooser: Assured
+    choice: Choice
+    objective: Promised
     frame: Frame
-    guarantee: Guarantee
-    sampler: str
+    budget: Budget
     capacity_bits: int
     guess: float | None = None
 
-    def bound(self, rows: float, guarantee: Guarantee | None = None) -> tuple[float, Family]:
-        """Return the error that n records could be promised, and with which family."""
-        view = self._view if guarantee is None else self._after_count(guarantee)
-        view = replace(view, rows=rows)
-        family = self.chooser.choose(self.frame, view)
-        law, worst = table_law(family, self.frame, view)
-        setting, wanted = Setting(rows, view.count_law), self.chooser.wanted
-        return error_bound(worst, law, setting, wanted.eta, self.frame, wanted.pitch), family
+    def bound(self, rows: float) -> float:
+        """Return the error that n records could be promised."""
+        return self._foreseen(self._priced, rows)
 
     @cached_property
-    def _view(self) -> Outlook:
-        """What is known of the table, whatever the number of records."""
-        return self._after_count(self.guarantee)
+    def _priced(self) -> tuple[list[Priced], Outlook]:
+        """What can be promised with, whatever the number of records."""
+        return self._prices(self.budget)
 
-    def _after_count(self, guarantee: Guarantee) -> Outlook:
-        budget = Budget(guarantee)
-        first = outlook(budget, self.frame, self.guess, 1.0, self.sampler, self.capacity_bits)
-        return after_count(budget, self.chooser, self.frame, first, self.sampler)
+    def _prices(self, budget: Budget) -> tuple[list[Priced], Outlook]:
+        first = outlook(budget, self.frame, self.guess, 1.0, self.capacity_bits)
+        view = after_count(self.choice, budget, first)
+        return self.objective.price(self.choice, view), view
+
+    def _foreseen(self, prices: tuple[list[Priced], Outlook], rows: float) -> float:
+        entries, view = prices
+        return self.objective.pick(entries, replace(view, rows=rows)).bound
 
     def check_possible(self) -> None:
         """Refuse, before anything is spent, what no number of records could keep."""
-        if self.bound(_MOST_ROWS)[0] > self.chooser.wanted.alpha:
+        alpha = self.objective.promise.alpha
+        if self.bound(_MOST_ROWS) > alpha:
             raise AccuracyError(
-                f"no number of records keeps α = {self.chooser.wanted.alpha:g} here: the bias of "
-                "the family, or of moving queries to a grid, is larger"
+                f"no number of records keeps α = {alpha:g} here: the bias of the family, or of "
+                "moving queries to a grid, is larger"
             )
 
-    def rows(self) -> tuple[int, Family]:
-        """Return about the least n for which the promise can be kept, and with which family."""
+    def rows(self) -> int:
+        """Return about the least n for which the promise can be kept."""
         self.check_possible()
-        found, family = self._least(1024.0, _MOST_ROWS, self.bound)
-        return math.ceil(found), family
+        return math.ceil(self._least(1.0, _MOST_ROWS, self.bound))
 
     def strength(self, rows: float) -> float:
         """Return about the least ε, or ρ, for which n records would do."""
-        given = self.guarantee.rho if self.guarantee.rho is not None else self.guarantee.epsilon
+        guarantee = self.budget.guarantee
+        given = guarantee.epsilon if guarantee.rho is None else guarantee.rho
         assert given is not None
 
-        def bound(amount: float) -> tuple[float, Family]:
+        def bound(amount: float) -> float:
             exact = Fraction(amount).limit_denominator(10**6)
-            pure = self.guarantee.rho is None
-            raised = replace(
-                self.guarantee, epsilon=exact if pure else None, rho=None if pure else exact
+            raised = (
+                replace(guarantee, epsilon=exact)
+                if guarantee.rho is None
+                else replace(guarantee, rho=exact)
             )
-            return self.bound(rows, raised)
+            return self._foreseen(self._prices(Budget(raised, self.budget.randomness)), rows)
 
-        return self._least(2 * float(given), 1e5, bound)[0]
+        return self._least(float(given), 1e5, bound)
 
-    def _least(
-        self, start: float, most: float, bound: Callable[[float], tuple[float, Family]]
-    ) -> tuple[float, Family]:
+    def _least(self, start: float, most: float, bound: Callable[[float], float]) -> float:
         """Return the least argument, to 2%, at which a bound that falls is low enough."""
-        alpha = self.chooser.wanted.alpha
+        from scipy.optimize import brentq
 
-        def excess(logarithm: float) -> tuple[float, Family]:
-            found, family = bound(math.exp(logarithm))
-            return math.log(found / alpha), family
+        alpha = self.objective.promise.alpha
 
-        low, high = math.log(start / 64), math.log(start)
-        above, (below, family) = 10.0, excess(high)
-        while below > 0:
-            low, above = high, below
-            if high >= math.log(most):
-                raise AccuracyError("nothing within reason is enough")
-            # Bounds fall like 1/n or 1/√n: a step that is long enough for the slower of them.
-            high = min(high + 2 * below + 0.5, math.log(most))
-            below, family = excess(high)
-        while high - low > 0.02:
-            middle = low + (high - low) * min(max(above / (above - below), 0.1), 0.9)
-            found, better = excess(middle)
-            if found > 0:
-                low, above = middle, found
-            else:
-                high, below, family = middle, found, better
-        return math.exp(high), family
+        def excess(logarithm: float) -> float:
+            return math.log(bound(math.exp(logarithm)) / alpha)
+
+        low, high = math.log(start), math.log(most)
+        if excess(high) > 0:
+            raise AccuracyError("nothing within reason is enough")
+        if excess(low) <= 0:
+            return start
+        return math.exp(float(brentq(excess, low, high, xtol=0.01)) + 0.01)
 
 
 class Prospect(NamedTuple):
@@ -246,8 +259,8 @@ class Prospect(NamedTuple):
 
 def prospect(prospects: Prospects, rows: int | None) -> Prospect:
     """Return how many records the promise takes, and what so many as expected can be promised."""
-    needed, _ = prospects.rows()
-    return Prospect(needed, prospects.bound(rows or needed)[0])
+    needed = prospects.rows()
+    return Prospect(needed, prospects.bound(rows or needed))
 
 
 def too_few(prospects: Prospects, count: int, least: float, spent: Spend | None) -> AccuracyError:
@@ -255,15 +268,15 @@ def too_few(prospects: Prospects, count: int, least: float, spent: Spend | None)
 
     The numbers have some room, since the next count has other noise.
     """
-    wanted, guarantee = prospects.chooser.wanted, prospects.guarantee
+    promise, guarantee = prospects.objective.promise, prospects.budget.guarantee
     noisy = "" if spent is None else "noisy "
     message = (
-        f"α = {wanted.alpha:g} cannot be promised at η = {wanted.eta:g} for a {noisy}count of "
+        f"α = {promise.alpha:g} cannot be promised at η = {promise.eta:g} for a {noisy}count of "
         f"{count:,}: the least is about α = {_shown(_ROOM * least)}"
     )
     ways = []
     with suppress(AccuracyError, ParameterError):
-        ways.append(f"about n = {_shown(_ROOM * prospects.rows()[0])} records")
+        ways.append(f"about n = {_shown(_ROOM * prospects.rows())} records")
     with suppress(AccuracyError, ParameterError):
         letter = "ε" if guarantee.rho is None else "ρ"
         ways.append(f"{letter} = {_shown(_ROOM * prospects.strength(count))}")

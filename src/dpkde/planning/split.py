@@ -8,12 +8,10 @@ from fractions import Fraction
 
 from dpkde.errors import ParameterError
 from dpkde.families.base import Outlook
-from dpkde.planning.choice import Chooser
-from dpkde.planning.outlook import options
+from dpkde.planning.choice import Choice
 from dpkde.privacy.amounts import COUNT, Adjacency, Amount
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import law_of_a_number
-from dpkde.space.frame import Frame
 
 SPREAD = 1.25
 """Root mean square of KDE values over their mean: 1.1 to 1.2 on Taxi, Diabetes and mixtures, 1.5 on
@@ -21,9 +19,7 @@ road accidents."""
 _SHARE_GRID = 4096
 
 
-def count_amount(
-    family: Chooser, frame: Frame, guarantee: Guarantee, view: Outlook, sampler: str
-) -> Amount:
+def count_amount(choice: Choice, budget: Budget, view: Outlook) -> Amount:
     """Return the share of the whole budget that the noisy count gets.
 
     A KDE value p = s/n has squared error (Var s + p²·Var n)/n²; over many queries the root mean
@@ -35,31 +31,28 @@ def count_amount(
     With δ the table may have pure noise or Gaussian noise, and the count is pure for both to stay
     open; before a Gaussian table it costs ρ_c = ε_c²/2, and has twice the variance that ρ_c could
     buy. Of the two splits the one with the smaller predicted error: not above that without δ,
-    unless a family is passed by for its bias (`choice.rank`).
+    unless a family is passed by for its bias (`choice.Typical`).
     """
     density = min(1.0, SPREAD * view.typical_density)
-    kinds = [tuple(way for way in view.options if way[0].rho is None)]
-    kinds.append(tuple(way for way in view.options if way[0].rho is not None))
-    found: list[Amount] = []
-    refused: ParameterError | None = None
-    for kind in filter(None, kinds):
+    pure = tuple(way for way in view.options if way[0].rho is None)
+    concentrated = tuple(way for way in view.options if way[0].rho is not None)
+    splits: list[tuple[float, Amount]] = []
+    refusal: ParameterError | None = None
+    for kind in filter(None, (pure, concentrated)):
         sight = replace(view, options=kind)
         try:
-            noise = family.choose(frame, sight).predict(frame, sight).noise
-        except ParameterError as why:  # no table with noise of this kind
-            refused = refused or why
+            layout = choice.best(sight)
+        except ParameterError as error:  # no table with noise of this kind
+            refusal = refusal or error
             continue
-        found.append(_best_split(guarantee, kind[0][0], noise * view.rows, density))
-    if refused is not None and not found:
-        raise refused
-    if len(found) == 1:
-        return found[0]
-
-    def error(amount: Amount) -> float:
-        after = _rehearsed(guarantee, amount, view, sampler)
-        return family.choose(frame, after).predict(frame, after).error
-
-    return min(found, key=error)
+        size = layout.predict(sight).noise * view.rows
+        amount = _best_split(budget.guarantee, kind[0][0], size, density)
+        # What the other table would have after this split, the layout being the same.
+        after = layout.predict(_rehearsed(budget, amount, view))
+        splits.append((after.error, amount))
+    if refusal is not None and not splits:
+        raise refusal
+    return min(splits, key=lambda split: split[0])[1]
 
 
 def _best_split(guarantee: Guarantee, whole: Amount, size: float, density: float) -> Amount:
@@ -76,20 +69,17 @@ def _best_split(guarantee: Guarantee, whole: Amount, size: float, density: float
     return Amount(epsilon=guarantee.epsilon * _on_grid(steps))
 
 
-def after_count(
-    budget: Budget, family: Chooser, frame: Frame, view: Outlook, sampler: str
-) -> Outlook:
+def after_count(choice: Choice, budget: Budget, view: Outlook) -> Outlook:
     """Return the outlook for the table: the count's share set aside on paper, nothing spent."""
     if budget.guarantee.adjacency is Adjacency.REPLACE:
         return view
-    amount = count_amount(family, frame, budget.guarantee, view, sampler)
-    return _rehearsed(budget.guarantee, amount, view, sampler)
+    return _rehearsed(budget, count_amount(choice, budget, view), view)
 
 
-def _rehearsed(guarantee: Guarantee, amount: Amount, view: Outlook, sampler: str) -> Outlook:
-    rehearsal = Budget(guarantee)
+def _rehearsed(budget: Budget, amount: Amount, view: Outlook) -> Outlook:
+    rehearsal = budget.rehearsal()
     spend = rehearsal.spend("count", amount, law_of_a_number(amount), COUNT)
-    return replace(view, options=options(rehearsal, sampler), count_law=spend.law)
+    return replace(view, options=rehearsal.options, count_law=spend.law)
 
 
 def share(ratio: float) -> Fraction:

@@ -30,7 +30,14 @@ from dpkde.kernels import Kernel, Points
 from dpkde.planning.plan import Plan, make_frame
 from dpkde.planning.split import share
 from dpkde.prior.lattice import LATTICE_BITS
-from dpkde.prior.placed import Placed, PlacedFamily, PlacedPair, in_data_units, unit_values
+from dpkde.prior.placed import (
+    Placed,
+    PlacedFamily,
+    PlacedLayout,
+    PlacedPair,
+    in_data_units,
+    unit_values,
+)
 from dpkde.privacy.amounts import Adjacency, Amount, Bounds
 from dpkde.privacy.budget import Budget, Spend
 from dpkde.privacy.laws import Law
@@ -77,8 +84,6 @@ class Private:
     ----------
     frame
         Kernel, domain and number of columns.
-    sampler
-        Where noise is to come from.
     capacity_bits
         Sums do not wrap up to 2^capacity_bits records.
     expected_rows
@@ -92,7 +97,6 @@ class Private:
         source: Source,
         frame: Frame,
         *,
-        sampler: str = "dpkde",
         capacity_bits: int = DEFAULT_CAPACITY_BITS,
         expected_rows: int | None = None,
         typical_density: float | None = None,
@@ -100,7 +104,6 @@ class Private:
     ) -> None:
         self.source = source
         self.frame = frame
-        self.sampler = sampler
         self.capacity_bits = capacity_bits
         self.expected_rows = expected_rows
         self.typical_density = typical_density
@@ -129,11 +132,9 @@ class Private:
 
     def sums(self, placed: Placed, bits: int) -> Sums:
         """Return Σ_x rint(f(x)·2^bits), the bounds of f enforced on every record."""
-        family = _Fixed(placed)
-        pair = PlacedPair(self.frame, bits, family, {})
-        plan = Plan(self.frame, family, pair, self.capacity_bits, 0)
-        made = sketch_source(self.source, plan, self.threads)
-        return Sums(made._table, made._count, made._rows)
+        pair = PlacedPair(PlacedLayout(_Fixed(placed), self.frame), bits, {})
+        sketch = sketch_source(self.source, Plan(pair, self.capacity_bits, 0), self.threads)
+        return Sums(sketch._table, sketch._count, sketch._rows)
 
     def totals(self) -> Sums:
         """Return the number of records and of rows, with no sums."""
@@ -142,12 +143,12 @@ class Private:
 
     def noisy_count(self, totals: Sums, budget: Budget, amount: Amount | None) -> int:
         """Return the number of rows where it is public; else spend, and return a noisy count."""
-        return noisy_count(Totals(totals.records, totals.rows), budget, amount, self.sampler)
+        return noisy_count(Totals(totals.records, totals.rows), budget, amount)
 
     def errand(self, budget: Budget) -> Errand:
         """Return what a release of these points would need, to be paid for by `budget`."""
         guesses = (self.expected_rows, self.typical_density)
-        return Errand(budget, self.sampler, self.capacity_bits, *guesses, self.threads)
+        return Errand(budget, self.capacity_bits, *guesses, self.threads)
 
     def lattice(self, amount: Amount, law: type[Law], budget: Budget, values: Placed) -> int:
         """Return the bits after the binary point: as many as sums and noise leave room for."""

@@ -46,7 +46,7 @@ from dpkde.prior.independent import check_left
 from dpkde.prior.placed import Placed, in_data_units
 from dpkde.privacy.amounts import Amount, Bounds
 from dpkde.privacy.budget import Budget, Spend
-from dpkde.privacy.laws import DiscreteGaussian, draw
+from dpkde.privacy.laws import DiscreteGaussian
 from dpkde.space.frame import Frame
 
 MOST_QUERIES = 1 << 12
@@ -215,7 +215,7 @@ class HrwSession:
             return
         if self.spend is None:  # once: it pays for every query that will ever be asked
             self.spend = self.budget.spend("answers", self.whole, DiscreteGaussian, self.bounds)
-        noise = draw(self.spend.law, len(new), sampler=self.private.sampler)
+        noise = self.budget.noise(self.spend, len(new))
         self.coordinates[start:end] = (totals.sums[start:end] + noise) / 2**self.bits
 
     def _add_row(self, at: int, query: Floats) -> None:

@@ -32,7 +32,7 @@ from dpkde.prior.base import (
 )
 from dpkde.privacy.amounts import Amount
 from dpkde.privacy.budget import Budget
-from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, draw
+from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law
 
 
 class _Independent(QueryMechanism):
@@ -115,7 +115,7 @@ class IndependentSession:
             return Answered(np.empty(0), self.count, np.empty(0), spread)
         bounds = charged(bounds_of(values, bits), self.budget)
         spend = self.budget.spend("answers", amount, law, bounds)
-        noisy = totals.sums + draw(spend.law, number, sampler=self.private.sampler)
+        noisy = totals.sums + self.budget.noise(spend, number)
         deviation = math.sqrt(spend.law.variance) / 2**bits
         return Answered(noisy / 2**bits, self.count, np.full(number, deviation), spread)
 

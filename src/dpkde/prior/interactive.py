@@ -144,9 +144,8 @@ class InteractivePMW:
                 raise BudgetError(
                     f"all {self.updates} updates are used: take what was learned by release()"
                 )
-            spend = self._budget.select("checks", self._check, SparseVector, 1 << LATTICE_BITS)
-            assert isinstance(spend.law, SparseVector)
-            self._threshold = Threshold(spend.law)
+            law = self._budget.select("checks", self._check, SparseVector, 1 << LATTICE_BITS)
+            self._threshold = self._budget.randomness.threshold(law)
         column = self._private.frame.kernel.evaluate(self._universe.points, place)[:, 0]
         unit = self.count << LATTICE_BITS
         guess = float(self._weights.values @ column)

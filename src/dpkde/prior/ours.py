@@ -14,7 +14,7 @@ import numpy as np
 from dpkde.curator.publish import publish_source
 from dpkde.families.base import Family
 from dpkde.kernels import Points
-from dpkde.planning.plan import as_family
+from dpkde.planning.plan import as_families
 from dpkde.prior.base import Answered, Private, QueryMechanism, deviation_of
 from dpkde.privacy.budget import Budget
 from dpkde.release.release import Release
@@ -37,7 +37,7 @@ class OurRelease(QueryMechanism):
     name: ClassVar[str] = "release"
 
     def __post_init__(self) -> None:
-        as_family(self.family)
+        as_families(self.family)
 
     def answer(self, private: Private, queries: Points, budget: Budget) -> Answered:
         """Publish under the whole budget, and ask the release."""
@@ -63,7 +63,7 @@ class ReleaseSession:
             self.release = publish_source(
                 self.private.source,
                 self.private.frame,
-                as_family(self.mechanism.family),
+                as_families(self.mechanism.family),
                 self.private.errand(self.budget),
                 self.mechanism.seed,
             )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, reduce
 from importlib import resources
 from typing import Any
@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, ParameterError
-from dpkde.families.base import Outlook, Prediction, Tensors, about, no_repetitions
-from dpkde.families.custom import CustomFamily, CustomPair, Drawn, Floats, Limits
+from dpkde.families.base import Tensors, about, no_repetitions
+from dpkde.families.custom import CustomFamily, CustomLayout, CustomPair, Drawn, Floats, Limits
 from dpkde.kernels import Kernel, Points, ProductKernel, home, is_product
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
@@ -36,7 +36,6 @@ ROOM = 1 + 2.0**-30
 """Limits computed in floats are raised by this factor, far above their rounding."""
 
 _TRIES = 65
-_SAMPLE = 64
 _CELL_NANOSECONDS = 40.0
 _RECORD_NANOSECONDS = 3e4
 
@@ -83,15 +82,6 @@ class PlacedFamily(CustomFamily):
         """Return the limits of f."""
         return self.place_in(frame).limits
 
-    def bounds(self, frame: Frame, bits: int) -> Bounds:
-        """The limits on the lattice, rounded up; with the sign, where f has but one."""
-        placed = self.place_in(frame)
-        sharp = placed.bounds(bits)
-        if sharp is not None:
-            return sharp
-        plain = super().bounds(frame, bits)
-        return Bounds(plain.cells, plain.l1, plain.l2_squared, plain.linf, placed.nonnegative)
-
     def f(self, x: Floats, drawn: Drawn) -> Floats:
         """Not to be asked without a frame."""
         raise ParameterError(f"{self.name} needs a frame: draw it first")
@@ -100,30 +90,10 @@ class PlacedFamily(CustomFamily):
         """Not to be asked without a frame."""
         raise ParameterError(f"{self.name} needs a frame: draw it first")
 
-    def draw(self, frame: Frame, bits: int, seed: int) -> PlacedPair:
-        """Return the pair; nothing is random."""
+    def layout(self, frame: Frame) -> PlacedLayout:
+        """Return the family in a frame."""
         self.check(frame)
-        pair = PlacedPair(frame, bits, self, {})
-        _ = pair.bounds  # a table that is too large says so now, also one that a file declares
-        return pair
-
-    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> PlacedPair:
-        """Rebuild the pair; a file holds no tensors of it."""
-        if tensors:
-            raise FormatError(f"the family {self.name!r} has no tensors, but this file holds some")
-        return self.draw(frame, bits, 0)
-
-    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
-        """Noise by the root mean square of ‖g‖ at random places; bias as `relative_bias` has it."""
-        bits = outlook.lattice(self, frame)
-        bounds = self.bounds(frame, bits)
-        return outlook.prediction(
-            bounds=bounds,
-            bits=bits,
-            gain=_gain(self, frame),
-            approximation=outlook.typical_density * (self.relative_bias(frame) or 0.0),
-            nanoseconds=_RECORD_NANOSECONDS + _CELL_NANOSECONDS * bounds.cells,
-        )
+        return PlacedLayout(self, frame)
 
     @property
     def proof(self) -> str:
@@ -132,15 +102,58 @@ class PlacedFamily(CustomFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class PlacedPair(CustomPair):
-    """f and g of a `PlacedFamily` in a frame."""
+class PlacedLayout(CustomLayout):
+    """A `PlacedFamily` in a frame."""
 
     family: PlacedFamily
 
     @cached_property
     def placed(self) -> Placed:
-        """The family in this frame."""
+        """F and g in this frame."""
         return self.family.place_in(self.frame)
+
+    def bounds(self, bits: int) -> Bounds:
+        """The limits on the lattice, rounded up; with the sign, where f has but one."""
+        sharp = self.placed.bounds(bits)
+        if sharp is not None:
+            return sharp
+        plain = super().bounds(bits)
+        return replace(plain, nonnegative=self.placed.nonnegative)
+
+    def draw(self, bits: int, seed: int) -> PlacedPair:
+        """Return the pair; nothing is random."""
+        self.bounds(bits)  # a table that is too large says so now, also one that a file declares
+        return PlacedPair(self, bits, {})
+
+    def restore(self, bits: int, tensors: Tensors) -> PlacedPair:
+        """Rebuild the pair; a file holds no tensors of it."""
+        if tensors:
+            raise FormatError(
+                f"the family {self.family.name!r} has no tensors, but this file holds some"
+            )
+        return self.draw(bits, 0)
+
+    @property
+    def nanoseconds(self) -> float:
+        """What a record takes, roughly."""
+        return _RECORD_NANOSECONDS + _CELL_NANOSECONDS * self.placed.limits.cells
+
+    @property
+    def relative_error(self) -> float | None:
+        """A typical error of f·g in a KDE value, as a part of it."""
+        return self.family.relative_bias(self.frame)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedPair(CustomPair):
+    """f and g of a `PlacedFamily` in a frame."""
+
+    layout: PlacedLayout
+
+    @property
+    def placed(self) -> Placed:
+        """F and g in this frame."""
+        return self.layout.placed
 
     def _value(self, x: Floats) -> Floats:
         """Return what f makes of a record in this frame."""
@@ -157,14 +170,6 @@ class PlacedPair(CustomPair):
             answers[i] = rest[0]
         return np.asarray(answers / 2**self.bits)
 
-    def own_variance(
-        self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return the square of the typical relative bias, times the answer's."""
-        known = self.family.relative_bias(self.frame)
-        error = math.nan if known is None else known
-        return np.asarray((error * self.respond(queries, table)) ** 2)
-
     def weights(self, queries: Points) -> Weights:
         """Return g(y) / 2^bits."""
         located = self.frame.locate(queries)
@@ -180,23 +185,6 @@ class PlacedPair(CustomPair):
                 for y in located
             ]
         )
-
-
-def _gain(family: PlacedFamily, frame: Frame) -> float:
-    """Return the root mean square of ‖g(y)‖₂ at random places; kept, where kernels can be."""
-    try:
-        return _kept_gain(family, frame)
-    except TypeError:  # a kernel of one's own need not have a hash
-        return _kept_gain.__wrapped__(family, frame)
-
-
-@lru_cache(maxsize=64)
-def _kept_gain(family: PlacedFamily, frame: Frame) -> float:
-    halves = frame.halves()
-    places = np.random.default_rng(0).uniform(-1, 1, (_SAMPLE, frame.dim))
-    pair = family.draw(frame, family.lattice_bits[0], 0)
-    norms = pair.norms(places * (3.0 if halves is None else halves))
-    return float(np.sqrt(np.mean(norms**2)))
 
 
 def box_obstacle(frame: Frame) -> str | None:

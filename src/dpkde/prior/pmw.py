@@ -36,8 +36,7 @@ from dpkde.prior.universe import Cost, whole
 from dpkde.prior.weights import Weights, total_steps
 from dpkde.privacy.amounts import COUNT, Adjacency, Amount
 from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.laws import ChoiceLaw, Exponential, draw, law_of_a_number
-from dpkde.privacy.laws.exponential.sampler import choose
+from dpkde.privacy.laws import ChoiceLaw, Exponential, law_of_a_number
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
@@ -243,9 +242,8 @@ def multiply_weights(
     for _ in range(rounds):
         # Public up to here; the sums enter through the choice and the measurement alone.
         guess = np.rint(count * unit * weights.answers(kernel)).astype(np.int64)
-        chosen = budget.select("choice of a query", part, Exponential, unit)
-        assert isinstance(chosen.law, Exponential)
-        worst = choose(chosen.law, -np.abs(exact_sums - guess))
+        law = budget.select("choice of a query", part, Exponential, unit)
+        worst = budget.randomness.choice(law, -np.abs(exact_sums - guess))
         measured = measure(exact_sums[worst : worst + 1], part, budget)
         weights.learn(kernel[:, worst], measured / (count * unit))
     return weights
@@ -255,7 +253,7 @@ def measure(one: Integers, amount: Amount, budget: Budget) -> int:
     """Return one kernel sum with noise, paid for first. Its shape is (1,): it adds modulo 2⁶⁴."""
     bounds = one_sum(budget.guarantee.adjacency, LATTICE_BITS)
     spend = budget.spend("measurement", amount, law_of_a_number(amount), bounds)
-    return int((one + draw(spend.law, 1))[0])
+    return int((one + budget.noise(spend, 1))[0])
 
 
 def released_count(held: Sums, amount: Amount, budget: Budget) -> int:
@@ -263,7 +261,7 @@ def released_count(held: Sums, amount: Amount, budget: Budget) -> int:
     if budget.guarantee.adjacency is Adjacency.REPLACE:
         return max(held.rows, 1)
     spend = budget.spend("count", amount, law_of_a_number(amount), COUNT)
-    return min(max(held.records + int(draw(spend.law, 1)[0]), 1), CAPACITY)
+    return min(max(held.records + int(budget.noise(spend, 1)[0]), 1), CAPACITY)
 
 
 def after_count(amount: Amount, budget: Budget) -> Amount:

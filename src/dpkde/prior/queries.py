@@ -23,7 +23,7 @@ from dpkde.kernels import Kernel
 from dpkde.planning.plan import check_capacity, check_density, check_rows, make_frame
 from dpkde.prior.base import MOST_QUERIES, Answered, Private, QueryMechanism
 from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.laws.draw import check_sampler
+from dpkde.privacy.laws import randomness
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
@@ -166,19 +166,17 @@ def open_private(
             "mechanism must be an instance such as dpkde.prior.LaplaceAnswers() or "
             f"dpkde.prior.HRW(), got {mechanism!r}"
         )
-    check_sampler(sampler)
     domain = as_domain(bounds, columns)
     source = open_points(points, columns, universe=universe_of(domain))
     private = Private(
         source,
         make_frame(kernel, domain, source.dim, source.fallback_dim),
-        sampler=sampler,
         capacity_bits=check_capacity(capacity_bits),
         expected_rows=check_rows(expected_rows),
         typical_density=check_density(typical_density),
         threads=threads,
     )
-    return private, Budget(guarantee), source.columns
+    return private, Budget(guarantee, randomness(sampler)), source.columns
 
 
 def assemble(answered: Answered, finite: Any, budget: Budget) -> Answers:

@@ -32,7 +32,6 @@ from dpkde.prior.universe import Cost, check_alpha, whole
 from dpkde.privacy.amounts import Amount
 from dpkde.privacy.budget import Budget
 from dpkde.privacy.laws import Exponential
-from dpkde.privacy.laws.exponential.sampler import choose
 from dpkde.privacy.statement import PrivacyStatement
 from dpkde.space.frame import Frame
 
@@ -184,9 +183,8 @@ def select_small_database(
     The choice costs `amount`, which is debited first. See `smalldb.proof.md`.
     """
     unit = 1 << LATTICE_BITS
-    spend = budget.select("synthetic data set", amount, Exponential, size * unit)
-    assert isinstance(spend.law, Exponential)
-    chosen = choose(spend.law, losses(sums, count, lattice, size))
+    law = budget.select("synthetic data set", amount, Exponential, size * unit)
+    chosen = budget.randomness.choice(law, losses(sums, count, lattice, size))
     return multiset(chosen, len(lattice), size)
 
 

@@ -24,11 +24,15 @@ import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpkde.errors import BudgetError, ParameterError
 from dpkde.privacy.amounts import Adjacency, Amount, Bounds
 from dpkde.privacy.concentrated import rho_within
-from dpkde.privacy.laws import ChoiceLaw, Law
+from dpkde.privacy.laws import NOISES, ChoiceLaw, Law, Randomness
 from dpkde.privacy.numbers import Exact, exact, plain, positive
 
 LEAST_DELTA = Fraction(1, 10**300)
@@ -76,6 +80,9 @@ class Selection:
 
 Debit = Spend | Selection
 """What a budget records."""
+
+Options = tuple[tuple[Amount, type[Law]], ...]
+"""Amounts, and the laws that they are to buy."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +135,13 @@ class Guarantee:
         return f"{promise} {self.adjacency}"
 
 
+Choosing = TypeVar("Choosing", bound=ChoiceLaw)
+
+
 class Budget:
     """A guarantee and what has been spent of it. Thread-safe.
+
+    `randomness` draws what was paid for: noise, choices and thresholds.
 
     Guarantee
     ---------
@@ -137,8 +149,9 @@ class Budget:
     handed out satisfies `guarantee`, if each sum moves by at most the bounds given with its spend.
     """
 
-    def __init__(self, guarantee: Guarantee) -> None:
+    def __init__(self, guarantee: Guarantee, randomness: Randomness | None = None) -> None:
         self.guarantee = guarantee
+        self.randomness = Randomness() if randomness is None else randomness
         self._spends: list[Debit] = []
         self._lock = threading.Lock()
 
@@ -160,6 +173,25 @@ class Budget:
         left = self._rho_limit() - spent
         return Amount(rho=left) if left > 0 else None
 
+    @property
+    def options(self) -> Options:
+        """The (amount, law) pairs that what is left can buy."""
+        left = {"epsilon": self.left_pure(), "rho": self.left_concentrated()}
+        ways = ((left[law.paid_in], law) for law in NOISES.values() if self.randomness.has(law))
+        return tuple((amount, law) for amount, law in ways if amount is not None)
+
+    def noise(self, spend: Spend, size: int) -> NDArray[np.int64]:
+        """Return fresh noise of a law that was paid for here."""
+        if not any(spend is paid for paid in self._spends):
+            raise BudgetError(f"{spend.purpose} is not paid for: noise is drawn after its debit")
+        return self.randomness.noise(spend.law, size)
+
+    def rehearsal(self) -> Budget:
+        """Return a budget with the same spends, for trying on paper what could be bought."""
+        budget = Budget(self.guarantee, self.randomness)
+        budget.debit(*self._spends)
+        return budget
+
     def spend(self, purpose: str, amount: Amount, law: type[Law], bounds: Bounds) -> Spend:
         """Debit `amount` and return the law of the noise it pays for.
 
@@ -180,8 +212,8 @@ class Budget:
         return spend
 
     def select(
-        self, purpose: str, amount: Amount, law: type[ChoiceLaw], sensitivity: int
-    ) -> Selection:
+        self, purpose: str, amount: Amount, law: type[Choosing], sensitivity: int
+    ) -> Choosing:
         """Debit `amount` and return the law of the choice it pays for.
 
         Parameters
@@ -196,9 +228,9 @@ class Budget:
         sensitivity
             How far the losses, or the values checked, of neighbouring data sets can be apart.
         """
-        selection = Selection(purpose, amount, law.bought(amount, sensitivity), sensitivity)
-        self.debit(selection)
-        return selection
+        bought = law.bought(amount, sensitivity)
+        self.debit(Selection(purpose, amount, bought, sensitivity))
+        return bought
 
     def debit(self, *spends: Debit) -> None:
         """Record spends, all or none: `BudgetError` where they are more than is left."""
@@ -226,9 +258,7 @@ class Budget:
 
 
 @lru_cache(maxsize=1024)
-def cheapest(
-    options: tuple[tuple[Amount, type[Law]], ...], bounds: Bounds
-) -> tuple[Amount, type[Law], Law]:
+def cheapest(options: Options, bounds: Bounds) -> tuple[Amount, type[Law], Law]:
     """Return the (amount, law) pair whose noise on a cell has the smallest variance.
 
     The response to a query does not depend on the law, so neither does the factor between a

@@ -97,7 +97,7 @@ def _half_width(release: Release, chunk: Points, table: Floats, level: float, bi
 
 
 def _worst(release: Release) -> Worst | None:
-    return release.family.worst(release.plan.frame, release.plan.bits)
+    return release.plan.layout.worst(release.plan.bits)
 
 
 def _own_error(release: Release, chunk: Points, table: Floats, bias: str) -> tuple[Floats, Floats]:

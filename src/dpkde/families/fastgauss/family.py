@@ -21,8 +21,6 @@ release holds ρ^d cells for each unit cell of the domain.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -34,6 +32,7 @@ from numpy.typing import NDArray
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import (
     Family,
+    Layout,
     Outlook,
     Pair,
     Prediction,
@@ -41,8 +40,6 @@ from dpkde.families.base import (
     Tensors,
     Terms,
     Worst,
-    anew,
-    remembered,
 )
 from dpkde.families.fastgauss import worst
 from dpkde.families.fastgauss.expansion import hermite_functions, quality, terms
@@ -59,8 +56,7 @@ from dpkde.space.frame import Frame
 Bound = Literal["refined", "product"]
 
 MAX_ORDER = 24
-_CUTOFFS = (2.0, 2.5, 3.0, 3.5, 4.0)
-_FAR_CUTOFFS = (3.0, 4.0, 5.0, 6.0)
+_CUTOFFS = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)
 MOST_AXES = 256
 """Beyond few axes there is a single term an axis left, and splines do better."""
 
@@ -98,6 +94,7 @@ class FastGauss(Family):
     version: ClassVar[int] = 1
     lattice_bits: ClassVar[tuple[int, int]] = (16, 30)
     is_biased: ClassVar[bool] = True
+    is_random: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for field, value, high in (
@@ -125,11 +122,6 @@ class FastGauss(Family):
         """Of the Gaussian, the only kernel it serves."""
         return Terms("ρ^d", "0.02 at order ρ = 6, 0.004 at 8", "Δ₁ = (2 − 2^(1−ρ))^d")
 
-    @property
-    def needs_outlook(self) -> bool:
-        """Whether the order is still open."""
-        return self.order is None
-
     @classmethod
     def obstacle(cls, frame: Frame) -> str | None:
         """The Gaussian kernel, in a bounded domain."""
@@ -139,110 +131,32 @@ class FastGauss(Family):
             return f"{frame.dim} columns are more than the {MOST_AXES} that it takes"
         return unbounded(frame)
 
-    def _settled(self) -> tuple[int, float]:
+    def layout(self, frame: Frame) -> FastGaussLayout:
+        """Return the expansion, its order being given."""
         if self.order is None:
-            raise ParameterError("the order of the fast Gauss transform is still open")
-        return self.order, math.sqrt(self.order) if self.cutoff is None else float(self.cutoff)
-
-    def sizes(self, frame: Frame) -> list[int]:
-        """Return how many unit cells cover each axis; they are centred on the domain."""
+            raise ParameterError("the order of the fast Gauss transform is needed here")
         self.check(frame)
-        halves = frame.halves()
-        assert halves is not None
-        return [max(1, math.ceil(2 * half - 1e-9)) for half in halves.tolist()]
+        cutoff = math.sqrt(self.order) if self.cutoff is None else self.cutoff
+        return FastGaussLayout(replace(self, cutoff=cutoff), frame, self.order, cutoff)
 
-    def _log_units(self, frame: Frame) -> float:
-        """Return the logarithm of the table's size at order 1: it may be beyond all bounds."""
-        return sum(math.log(size) for size in self.sizes(frame)) + math.log(self.repetitions)
-
-    @remembered
-    def bounds(self, frame: Frame, bits: int) -> Bounds:
-        """See ``proof.md``; ParameterError with what would fit, if the table does not."""
-        order, _ = self._settled()
-        units, most = self._log_units(frame), math.log(MOST_CELLS) + 1e-9
-        size = units + frame.dim * math.log(order)
-        if size > most:
-            fits = [r for r in range(1, order) if units + frame.dim * math.log(r) <= most]
-            advice = f"order up to {max(fits)} fits" if fits else "use another family"
-            raise ParameterError(
-                f"this fast Gauss table would have 10^{size / math.log(10):.1f} cells, and at most "
-                f"2^26 are made: {advice}"
-            )
-        cells = math.prod(self.sizes(frame)) * self.repetitions * order**frame.dim
-        full = 1 << bits
-        if self.bound == "product":
-            l1, l2_squared = order**frame.dim * full, order**frame.dim * full**2
-        else:
-            counts = terms(order, frame.dim)[: bits + 1]
-            l1 = sum(count * (full >> r) for r, count in enumerate(counts))
-            l2_squared = sum(count * (full >> r) ** 2 for r, count in enumerate(counts))
-        return Bounds(
-            cells=cells,
-            l1=l1 * self.repetitions,
-            l2_squared=l2_squared * self.repetitions,
-            linf=full,
-            nonnegative=order == 1,
-        )
-
-    def choose(self, frame: Frame, outlook: Outlook) -> FastGauss:
-        """Return the family with the order and cutoff of least predicted error."""
+    def layouts(self, frame: Frame) -> list[FastGaussLayout]:
+        """Return every order whose table is not too large, with every cutoff."""
         if self.order is not None:
-            return replace(self, cutoff=self._settled()[1])
-        units = self._log_units(frame)
-        found: list[tuple[float, FastGauss]] = []
-        for order in range(1, MAX_ORDER + 1):
-            if units + frame.dim * math.log(order) > math.log(MOST_CHOSEN) + 1e-9:
-                break
-            for cutoff in _CUTOFFS if self.cutoff is None else (self.cutoff,):
-                family = replace(self, order=order, cutoff=cutoff)
-                with suppress(ParameterError):  # noise that does not fit 64 bits
-                    found.append((family.predict(frame, outlook).error, family))
-        if not found:
+            return [self.layout(frame)]
+        cutoffs = _CUTOFFS if self.cutoff is None else (self.cutoff,)
+        every = [
+            replace(self, order=order, cutoff=cutoff).layout(frame)
+            for order in range(1, MAX_ORDER + 1)
+            for cutoff in cutoffs
+        ]
+        fitting = [layout for layout in every if layout.log_cells <= math.log(MOST_CHOSEN) + 1e-9]
+        if not fitting:
             raise ParameterError(
                 "a fast Gauss table has at least one cell for each unit cell of the domain, and "
-                f"here these are 10^{units / math.log(10):.1f}; at most 2^22 "
-                "are chosen, with noise that fits 64 bits: use another family"
+                f"here these are 10^{every[0].log_cells / math.log(10):.1f}; at most 2^22 are "
+                "chosen: use another family"
             )
-        return min(found, key=lambda entry: entry[0])[1]
-
-    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
-        """Noise: the best law's times ‖g‖; approximation: Taylor's rest and the cutoff's."""
-        order, cutoff = self._settled()
-        bits = outlook.lattice(self, frame)
-        error, squared_norm = quality(order, cutoff, _halves(frame))
-        return outlook.prediction(
-            bounds=self.bounds(frame, bits),
-            bits=bits,
-            gain=math.sqrt(squared_norm / self.repetitions),
-            approximation=outlook.typical_density * error,
-            nanoseconds=20 + 5 * frame.dim + 2 * order**frame.dim,
-        )
-
-    @remembered
-    def worst(self, frame: Frame, bits: int) -> Worst:
-        """Return the largest error of the expansion and its largest coefficients; see `worst`."""
-        order, cutoff = self._settled()
-        return worst.of_expansion(order, cutoff, _halves(frame), self.repetitions, bits)
-
-    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[FastGauss]:
-        """Yield every order that fits, with its cutoffs."""
-        units = self._log_units(frame)
-        for order in range(1, MAX_ORDER + 1) if self.order is None else (self.order,):
-            if units + frame.dim * math.log(order) > math.log(MOST_CHOSEN) + 1e-9:
-                break
-            for cutoff in _FAR_CUTOFFS if self.cutoff is None else (self.cutoff,):
-                yield replace(self, order=order, cutoff=cutoff)
-
-    def draw(self, frame: Frame, bits: int, seed: int) -> FastGaussPair:
-        """Return the pair: nothing is random."""
-        self.bounds(frame, bits)  # refuses a table that does not fit
-        return FastGaussPair(frame, bits, self, tuple(self.sizes(frame)))
-
-    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> FastGaussPair:
-        """Rebuild the pair from its parameters: the file holds no tensors of it."""
-        if tensors:
-            raise FormatError("this file holds tensors that the fastgauss family does not have")
-        return self.draw(frame, bits, 0)
+        return fitting
 
     def to_json(self) -> dict[str, Any]:
         """Return order, cutoff, repetitions and bound."""
@@ -253,12 +167,90 @@ class FastGauss(Family):
             "bound": self.bound,
         }
 
-    def summary(self, frame: Frame) -> str:
-        """Return the unit cells and the order, as in ``fastgauss 95×40 (order 8)``."""
-        wide = [size for size in self.sizes(frame) if size > 1]
-        shape = "×".join(map(str, wide)) or "1"
-        copies = f", {self.repetitions} copies" if self.repetitions > 1 else ""
-        return f"fastgauss {shape} (order {self.order}{copies})"
+
+@dataclass(frozen=True, eq=False)
+class FastGaussLayout(Layout):
+    """The order and the cutoff, over unit cells that are centred on the domain."""
+
+    family: FastGauss
+    frame: Frame
+    order: int
+    cutoff: float
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many unit cells cover each axis."""
+        return tuple(max(1, math.ceil(2 * half - 1e-9)) for half in _halves(self.frame))
+
+    @cached_property
+    def log_cells(self) -> float:
+        """The logarithm of the table's size, which may be beyond all bounds."""
+        units = sum(math.log(size) for size in self.sizes) + math.log(self.family.repetitions)
+        return units + self.frame.dim * math.log(self.order)
+
+    def bounds(self, bits: int) -> Bounds:
+        """See ``proof.md``; ParameterError with what would fit, if the table does not."""
+        order, dim, copies = self.order, self.frame.dim, self.family.repetitions
+        most = math.log(MOST_CELLS) + 1e-9
+        if self.log_cells > most:
+            units = self.log_cells - dim * math.log(order)
+            fits = [r for r in range(1, order) if units + dim * math.log(r) <= most]
+            advice = f"order up to {max(fits)} fits" if fits else "use another family"
+            raise ParameterError(
+                f"this fast Gauss table would have 10^{self.log_cells / math.log(10):.1f} cells, "
+                f"and at most 2^26 are made: {advice}"
+            )
+        full = 1 << bits
+        if self.family.bound == "product":
+            l1, l2_squared = order**dim * full, order**dim * full**2
+        else:
+            counts = terms(order, dim)[: bits + 1]
+            l1 = sum(count * (full >> r) for r, count in enumerate(counts))
+            l2_squared = sum(count * (full >> r) ** 2 for r, count in enumerate(counts))
+        return Bounds(
+            cells=math.prod(self.sizes) * copies * order**dim,
+            l1=l1 * copies,
+            l2_squared=l2_squared * copies,
+            linf=full,
+            nonnegative=order == 1,
+        )
+
+    @property
+    def nanoseconds(self) -> float:
+        """What a record takes, roughly."""
+        return 20 + 5 * self.frame.dim + 2 * float(self.order) ** self.frame.dim
+
+    def predict(self, outlook: Outlook) -> Prediction:
+        """Noise: the best law's times ‖g‖; approximation: Taylor's rest and the cutoff's."""
+        error, squared_norm = quality(self.order, self.cutoff, _halves(self.frame))
+        return outlook.prediction(
+            self,
+            gain=math.sqrt(squared_norm / self.family.repetitions),
+            approximation=outlook.typical_density * error,
+        )
+
+    def worst(self, bits: int) -> Worst:
+        """Return the largest error of the expansion and its largest coefficients; see `worst`."""
+        copies = self.family.repetitions
+        return worst.of_expansion(self.order, self.cutoff, _halves(self.frame), copies, bits)
+
+    def draw(self, bits: int, seed: int) -> FastGaussPair:
+        """Return the pair: nothing is random."""
+        self.bounds(bits)  # refuses a table that does not fit
+        return FastGaussPair(self, bits)
+
+    def restore(self, bits: int, tensors: Tensors) -> FastGaussPair:
+        """Rebuild the pair from its parameters: the file holds no tensors of it."""
+        if tensors:
+            raise FormatError("this file holds tensors that the fastgauss family does not have")
+        return self.draw(bits, 0)
+
+    @property
+    def summary(self) -> str:
+        """The unit cells and the order, as in ``fastgauss 95×40 (order 8)``."""
+        shape = "×".join(str(size) for size in self.sizes if size > 1) or "1"
+        copies = self.family.repetitions
+        return f"fastgauss {shape} (order {self.order}{f', {copies} copies' * (copies > 1)})"
 
 
 def _halves(frame: Frame) -> tuple[float, ...]:
@@ -271,16 +263,8 @@ def _halves(frame: Frame) -> tuple[float, ...]:
 class FastGaussPair(Pair):
     """Powers around cell centres, and Hermite functions."""
 
-    frame: Frame
+    layout: FastGaussLayout
     bits: int
-    family: FastGauss
-    sizes: tuple[int, ...]
-
-    @cached_property
-    def bounds(self) -> Bounds:
-        """See ``proof.md``."""
-        bounds: Bounds = anew(self.family, "bounds", self.frame, self.bits)
-        return bounds
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
@@ -289,15 +273,15 @@ class FastGaussPair(Pair):
 
     @cached_property
     def _sizes(self) -> NDArray[np.int64]:
-        return np.array(self.sizes, dtype=np.int64)
+        return np.array(self.layout.sizes, dtype=np.int64)
 
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers: the slow twin of `accumulate`, in NumPy."""
-        order, _ = self.family._settled()
+        order, sizes = self.layout.order, self.layout.sizes
         n, full = len(coordinates), 1 << self.bits
         place = np.zeros(n, dtype=np.int64)
         values = np.full((n, 1), full, dtype=np.int64)
-        for k, size in enumerate(self.sizes):
+        for k, size in enumerate(sizes):
             t = np.clip(coordinates[:, k] + size * 0.5, 0.0, float(size))
             cell = np.minimum(t.astype(np.int64), size - 1)
             place = place * size + cell
@@ -307,25 +291,24 @@ class FastGaussPair(Pair):
                 powers[:, r] = np.rint(powers[:, r - 1] * u).astype(np.int64)
             products = values[:, :, np.newaxis] * (powers[:, np.newaxis, :] / full)
             values = np.rint(products).astype(np.int64).reshape(n, -1)
-        whole = np.zeros((n, math.prod(self.sizes), values.shape[1]), dtype=np.int64)
+        whole = np.zeros((n, math.prod(sizes), values.shape[1]), dtype=np.int64)
         whole[np.arange(n), place] = values * counts[:, np.newaxis].astype(np.int64)
-        return np.tile(whole.reshape(n, -1), (1, self.family.repetitions))
+        return np.tile(whole.reshape(n, -1), (1, self.layout.family.repetitions))
 
     def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
         """Add every record's powers to the table, to each copy of it."""
         from dpkde.families.fastgauss import hermite
 
-        order, _ = self.family._settled()
-        copies = table.reshape(self.family.repetitions, -1)
+        copies = table.reshape(self.layout.family.repetitions, -1)
         once = copies[0] if len(copies) == 1 else np.zeros(copies.shape[1], dtype=np.int64)
         rows = np.ascontiguousarray(coordinates)
-        hermite.accumulate(rows, counts, 1 << self.bits, order, self._sizes, once)
+        hermite.accumulate(rows, counts, 1 << self.bits, self.layout.order, self._sizes, once)
         if len(copies) > 1:
             copies += once
 
     def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
         """Return the mean over copies, or the median of the means of groups of them."""
-        copies = table.reshape(self.family.repetitions, -1)
+        copies = table.reshape(self.layout.family.repetitions, -1)
         if not 1 <= groups <= len(copies):
             raise ParameterError(
                 f"groups must be from 1 to the {len(copies)} repetitions, got {groups}"
@@ -338,7 +321,7 @@ class FastGaussPair(Pair):
     def _answer(self, queries: Points, table: NDArray[np.float64]) -> tuple[Points, Points]:
         from dpkde.families.fastgauss import hermite
 
-        order, cutoff = self.family._settled()
+        order, cutoff = self.layout.order, self.layout.cutoff
         located = self.frame.locate(queries)
         answers, lengths = np.empty(len(located)), np.empty(len(located))
         hermite.respond(located, order, cutoff, self._sizes, table, answers, lengths)
@@ -346,13 +329,13 @@ class FastGaussPair(Pair):
 
     def weights(self, queries: Points) -> Weights:
         """Return the Hermite functions of the cells within the cutoff, over 2^bits."""
-        order, cutoff = self.family._settled()
+        order, cutoff = self.layout.order, self.layout.cutoff
         located = self.frame.locate(queries)
-        copies = self.family.repetitions
+        copies = self.layout.family.repetitions
         count = len(located)
         rows = np.full((count, 1, 1), 1 / copies / 2**self.bits)
         squares = np.zeros((count, 1))
-        for k, size in enumerate(self.sizes):
+        for k, size in enumerate(self.layout.sizes):
             # Cells near the query along this axis, as (n_queries, cells); those beyond it last.
             middle = located[:, k, np.newaxis] + (size - 1) / 2
             most = min(size, int(2 * cutoff) + 1)
@@ -369,11 +352,11 @@ class FastGaussPair(Pair):
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return the length of g, over √repetitions and 2^bits."""
         squares = self._answer(queries, np.empty(0))[1]
-        return np.asarray(np.sqrt(squares / self.family.repetitions) / 2**self.bits)
+        return np.asarray(np.sqrt(squares / self.layout.family.repetitions) / 2**self.bits)
 
     def own_variance(
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the square of a typical bias: the relative error, times the answer."""
-        error = quality(*self.family._settled(), _halves(self.frame))[0]
+        error = quality(self.layout.order, self.layout.cutoff, _halves(self.frame))[0]
         return np.asarray((error * self.respond(queries, table)) ** 2)

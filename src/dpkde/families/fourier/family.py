@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -28,6 +26,7 @@ from numpy.typing import NDArray
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import (
     Family,
+    Layout,
     Outlook,
     Pair,
     Prediction,
@@ -35,7 +34,6 @@ from dpkde.families.base import (
     Tensors,
     Terms,
     Worst,
-    remembered,
 )
 from dpkde.families.fourier import spectrum
 from dpkde.kernels import Points, ShiftInvariantKernel, has_spectrum
@@ -121,118 +119,28 @@ class Fourier(Family):
         """The same for every kernel with a spectrum."""
         return Terms("D·d", "none", "Δ₁ = √2·D, Δ₂ = √D, Δ∞ = 1")
 
-    @property
-    def needs_outlook(self) -> bool:
-        """Whether the number of frequencies is still open."""
-        return self.frequencies is None
-
-    def _settled(self) -> int:
+    def layout(self, frame: Frame) -> FourierLayout:
+        """Return the features, their number being given."""
         if self.frequencies is None:
-            raise ParameterError("the number of frequencies is still open")
-        return self.frequencies
+            raise ParameterError("the number of frequencies is needed here")
+        self.check(frame)
+        step_bits = step_bits_for(frame.reach()) if self.step_bits is None else self.step_bits
+        family = replace(self, step_bits=step_bits)
+        return FourierLayout(family, frame, self.frequencies, step_bits)
 
-    @remembered
-    def bounds(self, frame: Frame, bits: int) -> Bounds:
-        """2D cells for pairs, D for the phase form; see ``proof.md``."""
-        return _bounds(self._settled(), self.form, bits)
-
-    @remembered
-    def worst(self, frame: Frame, bits: int) -> Worst | None:
-        """A record far from the query is worst: ½ + ½k(2Δ) − k(Δ)² ≤ 9/16 where the kernel fades.
-
-        Coordinates are rounded to a step, so that x − y moves by a step at most. None where records
-        may be moved from beyond the reach of the steps.
-        """
-        d = self._settled()
-        step_bits = self.step_bits if self.step_bits is not None else step_bits_for(frame.reach())
-        reach = frame.reach()
-        if reach is None or reach * 2.0**step_bits > _LIMIT:
-            return None
-        bias = modulus(frame.kernel, frame.dim, 2.0**-step_bits) + 4 * 2.0**-bits + 1e-6
-        variance = 9 / 16 if fades(frame.kernel) else 1.0
-        if self.form == "phase":
-            return Worst(bias, (variance + 0.5) / d, 3 / d, 2 / d**0.5 / 2**bits, 2 / d / 2**bits)
-        return Worst(bias, variance / d, 2 / d, 1 / d**0.5 / 2**bits, 1 / d / 2**bits)
-
-    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[Fourier]:
-        """Yield numbers of frequencies, a quarter of an octave apart."""
-        if self.frequencies is not None:
-            yield self.choose(frame, outlook)
-            return
-        for power in range(4, 4 * MOST_CHOSEN.bit_length() - 3):
-            count = round(2 ** (power / 4))
-            if count * frame.dim <= spectrum.MOST_NUMBERS_CHOSEN:
-                yield replace(self, frequencies=count).choose(frame, outlook)
-
-    def choose(self, frame: Frame, outlook: Outlook) -> Fourier:
-        """Return the family with the number of frequencies of least predicted error.
+    def layouts(self, frame: Frame) -> list[FourierLayout]:
+        """Return numbers of frequencies, a quarter of an octave apart.
 
         Pure ε: the noise grows with D, the sampling error falls; best is D ≈ εn√(3q/8) for
         pairs. Gaussian noise does not grow with D: then more is better, up to the point of little
         return or `MOST_CHOSEN`.
         """
-        if self.step_bits is None:
-            return replace(self, step_bits=step_bits_for(frame.reach())).choose(frame, outlook)
         if self.frequencies is not None:
-            return self
-        errors: dict[int, float] = {}
-        for family in self.settings(frame, outlook):
-            with suppress(ParameterError):  # a table of this size would not fit
-                errors[family._settled()] = family.predict(frame, outlook).error
-        if not errors:
-            raise ParameterError(
-                f"no number of frequencies fits this epsilon, capacity and {frame.dim} columns"
-            )
-        least = min(errors.values())
-        return replace(self, frequencies=min(d for d, e in errors.items() if e <= 1.01 * least))
-
-    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
-        """Noise from the best law; sampling √(q/2D), or √(q/D) in the phase form.
-
-        q is the mean kernel value over pairs of records, for which `typical_density` stands.
-        """
-        d = self._settled()
-        bits = outlook.lattice(self, frame)
-        spread = outlook.typical_density / (2 * d if self.form == "pairs" else d)
-        return outlook.prediction(
-            bounds=self.bounds(frame, bits),
-            bits=bits,
-            gain=_norm_factor(self.form) / math.sqrt(d),
-            approximation=math.sqrt(spread),
-            nanoseconds=d * (0.8 + 0.12 * frame.dim),
-        )
-
-    def draw(self, frame: Frame, bits: int, seed: int) -> FourierPair:
-        """Draw D frequencies; the first ones of a seed are the same whatever D is."""
-        d, kernel = self._settled(), frame.kernel
-        self.check(frame)
-        assert isinstance(kernel, ShiftInvariantKernel)
-        step_bits = self.step_bits if self.step_bits is not None else step_bits_for(frame.reach())
-        frequencies, phase = spectrum.draw(kernel, frame.dim, d, step_bits, seed)
-        offsets = phase if self.form == "phase" else np.zeros(d, dtype=np.int32)
-        return FourierPair(frame, bits, self.form, step_bits, frequencies, offsets)
-
-    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> FourierPair:
-        """Rebuild the pair from ``frequencies`` and, in the phase form, ``offsets``."""
-        d = self._settled()
-        if self.step_bits is None:
-            raise FormatError("the fourier family of this file lacks its step_bits")
-        expected: dict[str, tuple[int, ...]] = {"frequencies": (d, frame.dim)}
-        if self.form == "phase":
-            expected["offsets"] = (d,)
-        for key, shape in expected.items():
-            if key not in tensors or tensors[key].shape != shape or tensors[key].dtype != np.int32:
-                raise FormatError(
-                    f"the tensor {key!r} of this file is missing or has a wrong shape"
-                )
-        if set(tensors) != set(expected):
-            raise FormatError("this file holds tensors that the fourier family does not have")
-        offsets = tensors.get("offsets", np.zeros(d, dtype=np.int32))
-        return FourierPair(frame, bits, self.form, self.step_bits, tensors["frequencies"], offsets)
-
-    def summary(self, frame: Frame) -> str:
-        """Return D and the form."""
-        return f"fourier(frequencies={self.frequencies}, form={self.form})"
+            return [self.layout(frame)]
+        powers = range(4, 4 * MOST_CHOSEN.bit_length() - 3)
+        counts = (round(2 ** (power / 4)) for power in powers)
+        most = spectrum.MOST_NUMBERS_CHOSEN // frame.dim
+        return [replace(self, frequencies=d).layout(frame) for d in counts if d <= most]
 
     def to_json(self) -> dict[str, Any]:
         """Return D, the form, and how fine coordinates are."""
@@ -244,13 +152,99 @@ class Fourier(Family):
 
 
 @dataclass(frozen=True, eq=False)
+class FourierLayout(Layout):
+    """D frequencies, and how finely coordinates are rounded."""
+
+    family: Fourier
+    frame: Frame
+    frequencies: int
+    step_bits: int
+
+    def bounds(self, bits: int) -> Bounds:
+        """2D cells for pairs, D for the phase form.
+
+        A pair lies in a disc of radius 2^bits plus the slack; see ``proof.md``.
+        """
+        count, radius = self.frequencies, (1 << bits) + -(-(_SLACK << bits) >> 22)
+        if self.family.form == "phase":
+            return Bounds(count, count * radius, count * radius**2, radius, nonnegative=False)
+        return Bounds(
+            cells=2 * count,
+            l1=count * (math.isqrt(2 * radius**2) + 1),
+            l2_squared=count * radius**2,
+            linf=radius,
+            nonnegative=False,
+        )
+
+    def worst(self, bits: int) -> Worst | None:
+        """A record far from the query is worst: ½ + ½k(2Δ) − k(Δ)² ≤ 9/16 where the kernel fades.
+
+        Coordinates are rounded to a step, so that x − y moves by a step at most. None where records
+        may be moved from beyond the reach of the steps.
+        """
+        d, frame, reach = self.frequencies, self.frame, self.frame.reach()
+        if reach is None or reach * 2.0**self.step_bits > _LIMIT:
+            return None
+        bias = modulus(frame.kernel, frame.dim, 2.0**-self.step_bits) + 4 * 2.0**-bits + 1e-6
+        variance = 9 / 16 if fades(frame.kernel) else 1.0
+        if self.family.form == "phase":
+            return Worst(bias, (variance + 0.5) / d, 3 / d, 2 / d**0.5 / 2**bits, 2 / d / 2**bits)
+        return Worst(bias, variance / d, 2 / d, 1 / d**0.5 / 2**bits, 1 / d / 2**bits)
+
+    @property
+    def nanoseconds(self) -> float:
+        """What a record takes, roughly."""
+        return self.frequencies * (0.8 + 0.12 * self.frame.dim)
+
+    def predict(self, outlook: Outlook) -> Prediction:
+        """Noise from the best law; sampling √(q/2D), or √(q/D) in the phase form.
+
+        q is the mean kernel value over pairs of records, for which `typical_density` stands.
+        """
+        d, form = self.frequencies, self.family.form
+        spread = outlook.typical_density / (2 * d if form == "pairs" else d)
+        return outlook.prediction(
+            self,
+            gain=_norm_factor(form) / math.sqrt(d),
+            approximation=math.sqrt(spread),
+        )
+
+    def draw(self, bits: int, seed: int) -> FourierPair:
+        """Draw D frequencies; the first ones of a seed are the same whatever D is."""
+        d, kernel, form = self.frequencies, self.frame.kernel, self.family.form
+        assert isinstance(kernel, ShiftInvariantKernel)
+        frequencies, phase = spectrum.draw(kernel, self.frame.dim, d, self.step_bits, seed)
+        offsets = phase if form == "phase" else np.zeros(d, dtype=np.int32)
+        return FourierPair(self, bits, frequencies, offsets)
+
+    def restore(self, bits: int, tensors: Tensors) -> FourierPair:
+        """Rebuild the pair from ``frequencies`` and, in the phase form, ``offsets``."""
+        d, form = self.frequencies, self.family.form
+        expected: dict[str, tuple[int, ...]] = {"frequencies": (d, self.frame.dim)}
+        if form == "phase":
+            expected["offsets"] = (d,)
+        for key, shape in expected.items():
+            if key not in tensors or tensors[key].shape != shape or tensors[key].dtype != np.int32:
+                raise FormatError(
+                    f"the tensor {key!r} of this file is missing or has a wrong shape"
+                )
+        if set(tensors) != set(expected):
+            raise FormatError("this file holds tensors that the fourier family does not have")
+        offsets = tensors.get("offsets", np.zeros(d, dtype=np.int32))
+        return FourierPair(self, bits, tensors["frequencies"], offsets)
+
+    @property
+    def summary(self) -> str:
+        """D and the form, as in ``fourier 1024 (pairs)``."""
+        return f"fourier {self.frequencies} ({self.family.form})"
+
+
+@dataclass(frozen=True, eq=False)
 class FourierPair(Pair):
     """D drawn frequencies. `offsets` are the paper's β in units of 2⁻³² turns, zero for pairs."""
 
-    frame: Frame
+    layout: FourierLayout
     bits: int
-    form: Form
-    step_bits: int
     frequencies: NDArray[np.int32]
     offsets: NDArray[np.int32]
 
@@ -260,9 +254,9 @@ class FourierPair(Pair):
         return len(self.frequencies)
 
     @property
-    def bounds(self) -> Bounds:
-        """See ``proof.md``."""
-        return _bounds(self.count, self.form, self.bits)
+    def form(self) -> Form:
+        """Pairs, or the phase form."""
+        return self.layout.family.form
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
@@ -272,7 +266,7 @@ class FourierPair(Pair):
 
     @cached_property
     def _steps_per_unit(self) -> float:
-        return 2.0**self.step_bits
+        return 2.0**self.layout.step_bits
 
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers: the slow twin of `accumulate`, in NumPy."""
@@ -397,20 +391,6 @@ class FourierPair(Pair):
 def _norm_factor(form: Form) -> float:
     """How long g is, times √D: 1 for pairs; √2 on average for the phase form, f being cos."""
     return 1.0 if form == "pairs" else math.sqrt(2)
-
-
-def _bounds(count: int, form: Form, bits: int) -> Bounds:
-    """Return the bounds of D features: a pair lies in a disc of radius 2^bits plus the slack."""
-    radius = (1 << bits) + -(-(_SLACK << bits) >> 22)
-    if form == "phase":
-        return Bounds(count, count * radius, count * radius**2, radius, nonnegative=False)
-    return Bounds(
-        cells=2 * count,
-        l1=count * (math.isqrt(2 * radius**2) + 1),
-        l2_squared=count * radius**2,
-        linf=radius,
-        nonnegative=False,
-    )
 
 
 def step_bits_for(reach: float | None) -> int:

@@ -20,7 +20,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import (
     Family,
+    Layout,
     Outlook,
     Pair,
     Prediction,
@@ -38,12 +38,10 @@ from dpkde.families.base import (
     Tensors,
     Terms,
     Worst,
-    anew,
-    remembered,
 )
 from dpkde.families.hashing import cuts, partitions, worst
 from dpkde.families.hashing.cuts import Cut
-from dpkde.kernels import Geodesic, Kernel, Points
+from dpkde.kernels import Geodesic, Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
@@ -122,97 +120,105 @@ class Hashing(Family):
         """Cost depends on how the kernel cuts space."""
         return Terms(partitions.cost(frame.kernel), "none", "Δ₁ = I, Δ₂ = √I, Δ∞ = 1")
 
-    @property
-    def needs_outlook(self) -> bool:
-        """Whether repetitions or buckets are still open."""
-        return self.repetitions is None or self.buckets is None
-
-    def _settled(self) -> tuple[int, int]:
+    def layout(self, frame: Frame) -> HashingLayout:
+        """Return the partitions, repetitions and buckets being given."""
         if self.repetitions is None or self.buckets is None:
-            raise ParameterError("repetitions or buckets of the hashing are still open")
-        return self.repetitions, self.buckets
-
-    def _is_sides(self, kernel: Kernel) -> bool:
-        """Tell directions in a single bucket, where the side of a plane is the sign."""
-        return isinstance(kernel, Geodesic) and self.buckets == 1 and self.signed
-
-    @remembered
-    def bounds(self, frame: Frame, bits: int) -> Bounds:
-        """A record adds ±2^bits to one bucket of each repetition; see the proof.
-
-        The bits are not needed for f: max-norm noise is drawn faster on a finer lattice.
-        """
-        repetitions, buckets = self._settled()
-        cells = repetitions * buckets
-        if cells > MOST_CELLS:
-            raise ParameterError(
-                f"{repetitions} repetitions of {buckets} buckets make {cells} cells, and at most "
-                "2^26 are made: use fewer"
-            )
-        unit = 1 << bits
-        return Bounds(
-            cells, repetitions * unit, repetitions * unit**2, unit, nonnegative=not self.signed
-        )
-
-    @remembered
-    def worst(self, frame: Frame, bits: int) -> Worst | None:
-        """Return what collisions and cuts can do; see `worst`. None for space without bounds."""
-        sides = self._is_sides(frame.kernel)
-        found = worst.of_partitions(*self._settled(), signed=self.signed, sides=sides, bits=bits)
-        return found if frame.reach() is not None else None
-
-    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[Hashing]:
-        """Yield the repetitions and buckets that `choose` compares."""
+            raise ParameterError("repetitions and buckets of the hashing are needed here")
         self.check(frame)
-        for repetitions, buckets in self._sizes(frame):
-            yield replace(self, repetitions=repetitions, buckets=buckets)
+        return HashingLayout(self, frame, self.repetitions, self.buckets)
 
-    def choose(self, frame: Frame, outlook: Outlook) -> Hashing:
-        """Return the family with repetitions and buckets of least predicted error.
+    def layouts(self, frame: Frame) -> list[HashingLayout]:
+        """Return numbers of repetitions and of buckets that are not too many together.
 
         Pure ε: noise grows with repetitions, the sampling error falls; one bucket and max-norm
         noise are compared with many buckets and Laplace noise.
         """
         self.check(frame)
-        if not self.needs_outlook:
-            return self
-        found: list[tuple[float, int, Hashing]] = []
-        for family in self.settings(frame, outlook):
-            with suppress(ParameterError):  # a table of this size would not fit
-                error = family.predict(frame, outlook).error
-                found.append((error, math.prod(family._settled()), family))
-        if not found:
-            raise ParameterError("no number of repetitions fits this epsilon and capacity")
-        enough = 1.01 * min(entry[0] for entry in found)
-        return min((e for e in found if e[0] <= enough), key=lambda e: e[1])[2]
-
-    def _sizes(self, frame: Frame) -> Iterator[tuple[int, int]]:
-        """Yield repetitions and buckets to try."""
-        least = 1 if self.signed else 2
-        powers = [1 << power for power in range(MOST_BUCKETS.bit_length())]
-        sizes = [self.buckets] if self.buckets else [b for b in powers if b >= least]
-        if self.buckets is None and self.signed and isinstance(frame.kernel, Geodesic):
+        sizes = [1 << power for power in range(MOST_BUCKETS.bit_length())]
+        sizes = [buckets for buckets in sizes if buckets > 1 or self.signed]
+        if self.signed and isinstance(frame.kernel, Geodesic):
             sizes = [1]
-        counts = sorted(
-            {round(2 ** (i / 2)) for i in range(2 * partitions.MOST_REPETITIONS.bit_length() - 1)}
-        )
         most = partitions.most_repetitions(frame)
-        for repetitions in [self.repetitions] if self.repetitions else counts:
-            for buckets in sizes:
-                open_and_many = self.repetitions is None and repetitions > most
-                if repetitions * buckets <= MOST_CELLS_CHOSEN and not open_and_many:
-                    yield repetitions, buckets
+        steps = range(2 * partitions.MOST_REPETITIONS.bit_length() - 1)
+        counts = sorted({count for step in steps if (count := round(2 ** (step / 2))) <= most})
+        every = [
+            replace(self, repetitions=repetitions, buckets=buckets).layout(frame)
+            for repetitions in ([self.repetitions] if self.repetitions else counts)
+            for buckets in ([self.buckets] if self.buckets else sizes)
+        ]
+        modest = [entry for entry in every if entry.cells <= MOST_CELLS_CHOSEN]
+        return modest or every[:1]
 
-    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
+    def to_json(self) -> dict[str, Any]:
+        """Return repetitions, buckets and whether they are signed."""
+        return {
+            "repetitions": self.repetitions,
+            "buckets": self.buckets,
+            "signed": self.signed,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class HashingLayout(Layout):
+    """So many random partitions, each with so many buckets."""
+
+    family: Hashing
+    frame: Frame
+    repetitions: int
+    buckets: int
+
+    @property
+    def cells(self) -> int:
+        """The size of the table."""
+        return self.repetitions * self.buckets
+
+    @cached_property
+    def is_sides(self) -> bool:
+        """Whether these are directions in one bucket, where the side of a plane is the sign."""
+        single = self.family.signed and self.buckets == 1
+        return single and isinstance(self.frame.kernel, Geodesic)
+
+    def bounds(self, bits: int) -> Bounds:
+        """A record adds ±2^bits to one bucket of each repetition; see the proof.
+
+        The bits are not needed for f: max-norm noise is drawn faster on a finer lattice.
+        """
+        if self.cells > MOST_CELLS:
+            raise ParameterError(
+                f"{self.repetitions} repetitions of {self.buckets} buckets make {self.cells} "
+                "cells, and at most 2^26 are made: use fewer"
+            )
+        count, unit = self.repetitions, 1 << bits
+        return Bounds(
+            self.cells, count * unit, count * unit**2, unit, nonnegative=not self.family.signed
+        )
+
+    def worst(self, bits: int) -> Worst | None:
+        """Return what collisions and cuts can do; see `worst`. None for space without bounds."""
+        if self.frame.reach() is None:
+            return None
+        return worst.of_partitions(
+            self.repetitions,
+            self.buckets,
+            signed=self.family.signed,
+            sides=self.is_sides,
+            bits=bits,
+        )
+
+    @property
+    def nanoseconds(self) -> float:
+        """What a record takes, roughly."""
+        return self.repetitions * (5 + partitions.nanoseconds(self.frame))
+
+    def predict(self, outlook: Outlook) -> Prediction:
         """Noise from the best law; sampling √((Var m + (q − E m²)/B')/I).
 
         m is the mass of the query's cell and q the mean kernel value over pairs of records, for
         which `typical_density` stands; see `partitions.squared_mass`.
         """
-        repetitions, buckets = self._settled()
-        bits = outlook.lattice(self, frame)
+        frame, buckets = self.frame, self.buckets
         density = outlook.typical_density
-        if self._is_sides(frame.kernel):
+        if self.is_sides:
             lean = max(2 * density - 1, _LEAN)
             variance, gain = lean * (1 - lean) / 4, 0.5
         else:
@@ -220,21 +226,18 @@ class Hashing(Family):
             collisions = 0.0 if partitions.cells_expected(frame) <= buckets / 2 else 1 / buckets
             variance = square - density**2 + (density - square) * collisions
             gain = 1.0
-            if not self.signed:
+            if not self.family.signed:
                 gain = 1 / math.sqrt(1 - 1 / buckets)
         return outlook.prediction(
-            bounds=self.bounds(frame, bits),
-            bits=bits,
-            gain=gain / math.sqrt(repetitions),
-            approximation=math.sqrt(max(variance, 0.0) / repetitions),
-            nanoseconds=repetitions * (5 + partitions.nanoseconds(frame)),
+            self,
+            gain=gain / math.sqrt(self.repetitions),
+            approximation=math.sqrt(max(variance, 0.0) / self.repetitions),
         )
 
-    def draw(self, frame: Frame, bits: int, seed: int) -> HashingPair:
+    def draw(self, bits: int, seed: int) -> HashingPair:
         """Draw the cuts of all repetitions."""
-        repetitions, buckets = self._settled()
-        self.check(frame)
-        self.bounds(frame, bits)
+        frame, repetitions, buckets = self.frame, self.repetitions, self.buckets
+        self.bounds(bits)  # refuses a table that does not fit
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
         halves = frame.halves()
         pad = partitions.Sketchpad(generator, halves, frame.dim)
@@ -242,7 +245,7 @@ class Hashing(Family):
         made = pad.cut(frame.kernel, reps, np.ones(frame.dim))
         base = pad.words(repetitions)
         moves = np.full(repetitions, 33 - buckets.bit_length(), dtype=np.int32)
-        if self._is_sides(frame.kernel):
+        if self.is_sides:
             # The side itself is the sign: the highest bit of the key.
             (planes,) = made
             assert isinstance(planes, cuts.Planes)
@@ -258,48 +261,36 @@ class Hashing(Family):
                 f"{repetitions} repetitions of this kernel in this box take too many numbers: use "
                 "fewer repetitions, a larger bandwidth, or family='fourier'"
             ) from None
-        return HashingPair(frame, bits, self, tuple(made), base, moves)
+        return HashingPair(self, bits, tuple(made), base, moves)
 
-    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> HashingPair:
+    def restore(self, bits: int, tensors: Tensors) -> HashingPair:
         """Rebuild the pair from ``base``, ``moves`` and the cuts."""
-        try:
-            repetitions, buckets = self._settled()
-            self.bounds(frame, bits)
-        except ParameterError as error:
-            raise FormatError(f"the hashing family of this file is damaged: {error}") from None
+        self.bounds(bits)  # refuses a table that does not fit
         rest = dict(tensors)
         base, moves = rest.pop("base", None), rest.pop("moves", None)
         for array in (base, moves):
-            if array is None or array.shape != (repetitions,) or array.dtype != np.int32:
+            if array is None or array.shape != (self.repetitions,) or array.dtype != np.int32:
                 raise FormatError("the hashing family of this file lacks its base or its moves")
         assert base is not None
         assert moves is not None
-        if not np.isin(moves, (0, 33 - buckets.bit_length())).all():
+        if not np.isin(moves, (0, 33 - self.buckets.bit_length())).all():
             raise FormatError("the moves of the hashing family in this file are damaged")
-        made = cuts.restore(rest, repetitions, frame.dim)
-        return HashingPair(frame, bits, self, tuple(made), base, moves)
+        made = cuts.restore(rest, self.repetitions, self.frame.dim)
+        return HashingPair(self, bits, tuple(made), base, moves)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return repetitions, buckets and whether they are signed."""
-        return {
-            "repetitions": self.repetitions,
-            "buckets": self.buckets,
-            "signed": self.signed,
-        }
-
-    def summary(self, frame: Frame) -> str:
-        """Return the numbers, as in ``hashing 512 × 64``."""
-        plain = "" if self.signed else ", unsigned"
-        return f"hashing {self.repetitions} × {self.buckets}{plain}"
+    @property
+    def summary(self) -> str:
+        """The numbers, as in ``hashing 512×64 (signed)``."""
+        signed = "signed" if self.family.signed else "unsigned"
+        return f"hashing {self.repetitions}×{self.buckets} ({signed})"
 
 
 @dataclass(frozen=True, eq=False)
 class HashingPair(Pair):
     """Drawn cuts. `base` starts the keys; `moves` says how far a key is shifted to its bucket."""
 
-    frame: Frame
+    layout: HashingLayout
     bits: int
-    family: Hashing
     cuts: tuple[Cut, ...]
     base: NDArray[np.int32]
     moves: NDArray[np.int32]
@@ -312,17 +303,7 @@ class HashingPair(Pair):
     @property
     def constant(self) -> float:
         """½ for directions: k = ½ + ½·E f(x)f(y)."""
-        return 0.5 if self._sides else 0.0
-
-    @cached_property
-    def _sides(self) -> bool:
-        return self.family._is_sides(self.frame.kernel)
-
-    @cached_property
-    def bounds(self) -> Bounds:
-        """See ``proof.md``."""
-        bounds: Bounds = anew(self.family, "bounds", self.frame, self.bits)
-        return bounds
+        return 0.5 if self.layout.is_sides else 0.0
 
     @cached_property
     def tensors(self) -> dict[str, NDArray[Any]]:
@@ -335,14 +316,16 @@ class HashingPair(Pair):
 
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers: bucket and sign from the keys, in NumPy."""
-        repetitions, buckets = self.family._settled()
+        repetitions, buckets = self.layout.repetitions, self.layout.buckets
         blocks = [keys for _, keys in self._keys(coordinates)]
         keys = np.concatenate([np.empty((0, repetitions), dtype=np.int32), *blocks])
         unsigned = keys.astype(np.int64) & 0xFFFFFFFF
         direct = self.moves == 0
         place = np.where(direct, np.minimum(unsigned, buckets - 1), unsigned >> self.moves)
         below = np.maximum(self.moves - 1, 0)
-        sign = np.where(direct | (not self.family.signed), 1, 1 - 2 * ((unsigned >> below) & 1))
+        sign = np.where(
+            direct | (not self.layout.family.signed), 1, 1 - 2 * ((unsigned >> below) & 1)
+        )
         parts = np.zeros((len(coordinates), repetitions, buckets), dtype=np.int64)
         rows, reps = np.ogrid[: len(coordinates), :repetitions]
         parts[rows, reps, place] = (sign * counts[:, np.newaxis]) << self.bits
@@ -352,8 +335,8 @@ class HashingPair(Pair):
         """Add ±2^bits to one bucket of each repetition for every record."""
         from dpkde.families.hashing import cells
 
-        _, buckets = self.family._settled()
-        moves, signed = self.moves.astype(np.int64), self.family.signed
+        buckets = self.layout.buckets
+        moves, signed = self.moves.astype(np.int64), self.layout.family.signed
         for part, keys in self._keys(coordinates):
             cells.tally(keys, counts[part], moves, buckets, signed, self.bits, table)
 
@@ -402,11 +385,11 @@ class HashingPair(Pair):
         """Return what some repetitions say to each query, summed, and their squares summed."""
         from dpkde.families.hashing import cells
 
-        _, buckets = self.family._settled()
+        buckets = self.layout.buckets
         located = self._located(queries)
         shaped = table.reshape(self.count, buckets)
         means, shrink = shaped.mean(axis=1), 1 / (1 - 1 / buckets) if buckets > 1 else 1.0
-        moves, signed = self.moves.astype(np.int64), self.family.signed
+        moves, signed = self.moves.astype(np.int64), self.layout.family.signed
         sums = np.zeros((len(parts), len(queries), 2))
         for rows, keys in self._keys(located):
             for own, part in zip(sums, parts, strict=True):
@@ -415,7 +398,7 @@ class HashingPair(Pair):
                 cells.answer(
                     columns, moves[part], buckets, signed, piece, means[part], shrink, own[rows]
                 )
-        scale = (0.5 if self._sides else 1.0) / 2**self.bits
+        scale = (0.5 if self.layout.is_sides else 1.0) / 2**self.bits
         sums[:, ~(np.abs(located) <= FARTHEST).all(axis=1)] = math.nan
         return np.asarray(sums * (scale, scale**2))
 
@@ -443,9 +426,9 @@ class HashingPair(Pair):
 
     def weights(self, queries: Points) -> Weights:
         """Return 1/I for each repetition; where collisions are subtracted, for all its buckets."""
-        others = self.family._settled()[1] - 1
-        scale = (0.5 if self._sides else 1.0) / self.count / 2**self.bits
-        hashed = 0 if self.family.signed else int((self.moves != 0).sum())
+        others = self.layout.buckets - 1
+        scale = (0.5 if self.layout.is_sides else 1.0) / self.count / 2**self.bits
+        hashed = 0 if self.layout.family.signed else int((self.moves != 0).sum())
         values = np.array([[scale, scale / max(others, 1)]])
         return Weights(values, np.array([self.count, float(hashed * others)]))
 

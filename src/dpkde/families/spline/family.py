@@ -15,10 +15,10 @@ kernel's reach. The release holds ∏(intervals_k + p_k) cells.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import (
     Family,
+    Layout,
     Outlook,
     Pair,
     Prediction,
@@ -35,7 +36,6 @@ from dpkde.families.base import (
     Worst,
     about,
     no_repetitions,
-    remembered,
 )
 from dpkde.families.spline import narrow, resolution, worst
 from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
@@ -89,6 +89,7 @@ class Spline(Family):
     version: ClassVar[int] = 1
     lattice_bits: ClassVar[tuple[int, int]] = (narrow.SHARE_BITS, 30)
     is_biased: ClassVar[bool] = True
+    is_random: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for field, low, high in (
@@ -127,11 +128,6 @@ class Spline(Family):
             bias = f"∝ h^{np.log2(far / near):.2g} at zero"
         return Terms("∏(p + 1)", bias, "Δ₁ = 1")
 
-    @property
-    def needs_outlook(self) -> bool:
-        """Whether degree or spacing is still open."""
-        return self.degree is None or self.spacing is None
-
     @classmethod
     def obstacle(cls, frame: Frame) -> str | None:
         """Product kernels, in a bounded domain."""
@@ -142,77 +138,30 @@ class Spline(Family):
             return f"this {kernel.name} kernel has not faded {FARTHEST:g} bandwidths away"
         return unbounded(frame)
 
-    def settle(self, frame: Frame) -> Spline:
-        """Return the family with one entry an axis, degree and spacing being given."""
+    def layout(self, frame: Frame) -> SplineLayout:
+        """Return the table with one entry per axis, degree and spacing being given."""
         if self.degree is None or self.spacing is None:
-            raise ParameterError("degree or spacing of the splines is still open")
+            raise ParameterError("degree and spacing of the splines are needed here")
         self.check(frame)
-        return resolution.settle(self, frame)
+        return SplineLayout.of(resolution.settle(self, frame), frame)
 
-    def grid(self, frame: Frame) -> Grid:
-        """Return the table's layout; ParameterError with what would fit, where it is too large."""
-        settled = self.settle(frame)
-        grid = Grid.of(settled, frame)
-        if grid.cells > MOST_CELLS:
-            raise ParameterError(
-                f"this spline table would have {about(grid.cells)} cells, and at most 2^26 are "
-                f"made: {_what_fits(settled, frame)}"
-            )
-        return grid
-
-    @remembered
-    def bounds(self, frame: Frame, bits: int) -> Bounds:
-        """L1 is 2^bits exactly; L2 by the largest squares of each axis; see the proof."""
-        return self.grid(frame).bounds(bits)
-
-    def choose(self, frame: Frame, outlook: Outlook) -> Spline:
-        """Return the family with degrees, spacings and ridges of least predicted error."""
+    def layouts(self, frame: Frame) -> list[SplineLayout]:
+        """Return what is best as the fit's error, cells and time weigh more and more."""
+        if self.degree is not None and self.spacing is not None:
+            return [self.layout(frame)]
         self.check(frame)
-        return resolution.choose(self, frame, outlook) if self.needs_outlook else self.settle(frame)
+        return [SplineLayout.of(family, frame) for family in resolution.candidates(self, frame)]
 
-    def predict(self, frame: Frame, outlook: Outlook) -> Prediction:
-        """Noise: the best law's, times the gains of all axes; approximation: see `resolution`."""
-        settled = self.settle(frame)
-        bits = outlook.lattice(settled, frame)
-        gain, error = resolution.quality(settled, frame)
-        return outlook.prediction(
-            bounds=settled.bounds(frame, bits),
-            bits=bits,
-            gain=gain,
-            approximation=outlook.typical_density * error,
-            nanoseconds=30 + 10 * frame.dim + 4 * Grid.of(settled, frame).parts,
-        )
-
-    @remembered
-    def worst(self, frame: Frame, bits: int) -> Worst:
-        """Return the largest error of the fit and the largest coefficients; see `worst`."""
-        kernel = shape_of(frame.kernel)
-        assert isinstance(kernel, ProductKernel)
-        return worst.of_grid(kernel, Grid.of(self.settle(frame), frame), bits)
-
-    def settings(self, frame: Frame, outlook: Outlook) -> Iterator[Spline]:
-        """Yield what is best as the fit's error weighs more and more against the noise."""
-        if not self.needs_outlook:
-            yield self.settle(frame)
-        else:
-            yield from resolution.settings(self, frame)
-
-    def draw(self, frame: Frame, bits: int, seed: int) -> SplinePair:
-        """Return the pair: nothing is random."""
-        settled = self.settle(frame)
-        return SplinePair(frame, bits, settled, settled.grid(frame))
-
-    def restore(self, frame: Frame, bits: int, tensors: Tensors) -> SplinePair:
-        """Rebuild the pair from its parameters: the file holds no tensors of it."""
-        if tensors:
-            raise FormatError("this file holds tensors that the spline family does not have")
-        # One entry an axis, so that a small file cannot ask for many axes.
-        for given in (self.degree, self.spacing, self.ridge, self.slopes):
-            if not isinstance(given, tuple) or len(given) != frame.dim:
+    @classmethod
+    def from_json(cls, parameters: Mapping[str, Any], dim: int) -> Self:
+        """Return the family of a file, with an entry per axis: a small one cannot ask for many."""
+        family = cls(**parameters)
+        for entries in (family.degree, family.spacing, family.ridge, family.slopes):
+            if not isinstance(entries, tuple) or len(entries) != dim:
                 raise FormatError("the spline family of this file lacks entries for some axes")
-        if type(self.arch) is not int:
+        if type(family.arch) is not int:
             raise FormatError("the spline family of this file lacks its arch")
-        return self.draw(frame, bits, 0)
+        return family
 
     def to_json(self) -> dict[str, Any]:
         """Return degree, spacing, ridge and slopes of each axis."""
@@ -223,9 +172,74 @@ class Spline(Family):
         fields = ("degree", "spacing", "ridge", "slopes", "arch")
         return {field: plain(getattr(self, field)) for field in fields}
 
-    def summary(self, frame: Frame) -> str:
-        """Return the shape of the table, as in ``spline 99×43 (degree 3)``."""
-        grid = Grid.of(self.settle(frame), frame)
+
+@dataclass(frozen=True, eq=False)
+class SplineLayout(Layout):
+    """A grid of nodes, with the degree, spacing and ridge of each axis."""
+
+    family: Spline
+    frame: Frame
+    grid: Grid
+
+    @classmethod
+    def of(cls, family: Spline, frame: Frame) -> SplineLayout:
+        """Return the layout of a family with one entry per axis."""
+        return cls(family, frame, Grid.of(family, frame))
+
+    @cached_property
+    def kernel(self) -> ProductKernel:
+        """The kernel of one axis."""
+        kernel = shape_of(self.frame.kernel)
+        assert isinstance(kernel, ProductKernel)
+        return kernel
+
+    def bounds(self, bits: int) -> Bounds:
+        """L1 is 2^bits exactly; L2 by the largest squares of each axis; see the proof."""
+        if self.grid.cells > MOST_CELLS:
+            raise ParameterError(
+                f"this spline table would have {about(self.grid.cells)} cells, and at most 2^26 "
+                f"are made: {_what_fits(self.family, self.frame)}"
+            )
+        return self.grid.bounds(bits)
+
+    @cached_property
+    def quality(self) -> tuple[float, float]:
+        """The gain over all axes, and the relative error."""
+        return resolution.quality(self.kernel, self.grid)
+
+    @property
+    def nanoseconds(self) -> float:
+        """What a record takes, roughly."""
+        return 30 + 10 * self.frame.dim + 4 * self.grid.parts
+
+    def predict(self, outlook: Outlook) -> Prediction:
+        """Noise: the best law's, times the gains of all axes; approximation: see `resolution`."""
+        gain, error = self.quality
+        return outlook.prediction(
+            self,
+            gain=gain,
+            approximation=outlook.typical_density * error,
+        )
+
+    def worst(self, bits: int) -> Worst:
+        """Return the largest error of the fit and the largest coefficients; see `worst`."""
+        return worst.of_grid(self.kernel, self.grid, bits)
+
+    def draw(self, bits: int, seed: int) -> SplinePair:
+        """Return the pair: nothing is random."""
+        self.bounds(bits)  # refuses a table that does not fit
+        return SplinePair(self, bits)
+
+    def restore(self, bits: int, tensors: Tensors) -> SplinePair:
+        """Rebuild the pair from its parameters: the file holds no tensors of it."""
+        if tensors:
+            raise FormatError("this file holds tensors that the spline family does not have")
+        return self.draw(bits, 0)
+
+    @property
+    def summary(self) -> str:
+        """The shape of the table, as in ``spline 99×43 (degree 3)``."""
+        grid = self.grid
         shape = "×".join(map(str, grid.shape)) or "1"
         degrees = dict.fromkeys([int(grid.group > 1)] if not grid.axes else grid.degrees.tolist())
         return f"spline {shape} (degree {'/'.join(map(str, degrees))})"
@@ -235,15 +249,13 @@ class Spline(Family):
 class SplinePair(Pair):
     """B-spline weights and least squares coefficients, on a grid."""
 
-    frame: Frame
+    layout: SplineLayout
     bits: int
-    family: Spline
-    grid: Grid
 
-    @cached_property
-    def bounds(self) -> Bounds:
-        """See ``proof.md``."""
-        return self.grid.bounds(self.bits)
+    @property
+    def grid(self) -> Grid:
+        """Where the cells lie."""
+        return self.layout.grid
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
@@ -307,7 +319,7 @@ class SplinePair(Pair):
         """Return ⟨table, g(y)⟩ / 2^bits, from the nodes near each query."""
         from dpkde.families.spline import tensor
 
-        no_repetitions(self.family.name, groups)
+        no_repetitions(Spline.name, groups)
         grid, located = self.grid, self.frame.locate(queries)
         answers = np.empty(len(located))
         tensor.respond(
@@ -368,13 +380,12 @@ class SplinePair(Pair):
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the square of a typical bias: the relative error of the fit, times the answer."""
-        error = resolution.quality(self.family, self.frame)[1]
+        error = self.layout.quality[1]
         return np.asarray((error * self.respond(queries, table)) ** 2)
 
     def _group(self, located: Points) -> NDArray[np.float64]:
         """Return what narrow axes say to each query: one number for each cell of their group."""
-        kernel, grid = shape_of(self.frame.kernel), self.grid
-        assert isinstance(kernel, ProductKernel)
+        kernel, grid = self.layout.kernel, self.grid
         flat, height = np.ones(len(located)), np.zeros(len(located))
         ratios = []
         tilted = set(grid.tilted.tolist())
@@ -395,8 +406,7 @@ class SplinePair(Pair):
     @cached_property
     def _responses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The coefficients of every splined axis, padded to one array, and their radii."""
-        kernel, grid = shape_of(self.frame.kernel), self.grid
-        assert isinstance(kernel, ProductKernel)
+        kernel, grid = self.layout.kernel, self.grid
         found: list[Response] = [
             axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).response() for axis in grid.axes
         ]
@@ -413,7 +423,7 @@ def _what_fits(family: Spline, frame: Frame) -> str:
     largest = resolution.WIDEST_SPACING / max(family.spacing)
     for factor in np.geomspace(1.05, max(largest, 1.05), 40).tolist() if frame.dim <= 64 else ():
         wider = replace(family, spacing=tuple(h * factor for h in family.spacing), slopes=None)
-        if largest > factor and Grid.of(wider.settle(frame), frame).cells <= MOST_CELLS:
+        if largest > factor and wider.layout(frame).grid.cells <= MOST_CELLS:
             return (
                 f"a spacing {factor:.2g} times as large would fit, or leave degree and spacing open"
             )

@@ -31,7 +31,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
-from dpkde.families.base import Outlook
 from dpkde.families.spline import narrow
 from dpkde.families.spline.bsplines import FARTHEST, LARGEST_SQUARES, Quality, axis_fit
 from dpkde.families.spline.grid import Grid, count_intervals, half_widths, is_line
@@ -72,7 +71,6 @@ _EXACT_UP_TO = 8
 _FLAT_UP_TO = 1.5
 """Half the width up to which an axis may get a constant or a line without being asked."""
 _FEW = 16
-_AS_GOOD = 1.015
 
 
 def settle(family: Spline, frame: Frame) -> Spline:
@@ -166,10 +164,8 @@ def _per_axis(what: str, value: Any, dim: int) -> tuple[Any, ...]:
     return value
 
 
-def quality(family: Spline, frame: Frame) -> tuple[float, float]:
-    """Return the gain of a settled family over all axes, and its relative error."""
-    kernel, grid = shape_of(frame.kernel), Grid.of(family, frame)
-    assert isinstance(kernel, ProductKernel)
+def quality(kernel: ProductKernel, grid: Grid) -> tuple[float, float]:
+    """Return the gain of a table over all axes, and its relative error."""
     gain, error, gaps = 1.0, 0.0, []
     for axis in grid.axes:
         found = axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).quality(axis.intervals)
@@ -286,47 +282,27 @@ def _meshes(wish: Wish, stride: int, smooth: bool) -> Iterator[tuple[int, float]
                 yield p, exact
 
 
-def choose(family: Spline, frame: Frame, outlook: Outlook) -> Spline:
-    """Return the family with the options of least predicted error that fit."""
-    found: list[tuple[float, int, int, list[Option]]] = []
-    for norm in sorted({"L2" if law.norm == "L2" else "L1" for _, law in outlook.options}):
-        found += [
-            (_error(picked, outlook, norm), parts, cells, picked)
-            for picked, parts, cells in _searched(family, frame, norm, _CELL_PRICES)
-        ]
-    if not found:
-        raise _none_fits(family)
-    # Predictions are not better than this: of what is as good, the quickest and smallest.
-    enough = _AS_GOOD * min(entry[0] for entry in found)
-    best = min((e for e in found if e[0] <= enough), key=lambda e: (e[1], e[2]))[3]
-    chosen = _with_options(family, frame, best)
-    arched = with_arch(chosen, frame) if family.arch is None else None
-    if arched is not None and (
-        arched.predict(frame, outlook).error < chosen.predict(frame, outlook).error
-    ):
-        return arched
-    return chosen
+def candidates(family: Spline, frame: Frame) -> list[Spline]:
+    """Return what is best for some price of error, of cells and of time, with and without an arch.
+
+    The L2 norm of a record differs from option to option, and the L1 norm does not: prices are
+    tried for noise that hides either.
+    """
+    picks = {
+        tuple(picked): None
+        for norm in ("L1", "L2")
+        for picked in _searched(family, frame, norm, _CELL_PRICES)
+    }
+    if not picks:
+        fixed = family.degree is not None or family.spacing is not None
+        reason = "with these degrees or spacings: open them" if fixed else "so many wide columns"
+        raise ParameterError(f"no table of up to 2^22 cells fits {reason}")
+    plain = [_with_options(family, frame, picked) for picked in picks]
+    arched = (with_arch(entry, frame) for entry in plain if family.arch is None)
+    return [*plain, *(entry for entry in arched if entry is not None)]
 
 
-@lru_cache(maxsize=64)
-def settings(family: Spline, frame: Frame) -> tuple[Spline, ...]:
-    """Return what is best as the fit's error weighs more and more against the noise; no arches."""
-    found = [
-        _with_options(replace(family, arch=0) if family.arch is None else family, frame, picked)
-        for picked, _, _ in _searched(family, frame, "L1", (0.0,))
-    ]
-    if not found:
-        raise _none_fits(family)
-    return tuple(dict.fromkeys(found))
-
-
-def _none_fits(family: Spline) -> ParameterError:
-    fixed = family.degree is not None or family.spacing is not None
-    told = "with these degrees or spacings: open them" if fixed else "so many wide columns"
-    return ParameterError(f"no table of up to 2^22 cells fits {told}")
-
-
-def _with_options(family: Spline, frame: Frame, picked: list[Option]) -> Spline:
+def _with_options(family: Spline, frame: Frame, picked: tuple[Option, ...]) -> Spline:
     return settle(
         replace(
             family,
@@ -341,8 +317,8 @@ def _with_options(family: Spline, frame: Frame, picked: list[Option]) -> Spline:
 
 def _searched(
     family: Spline, frame: Frame, norm: str, cell_prices: tuple[float, ...]
-) -> Iterator[tuple[list[Option], int, int]]:
-    """Yield an option for each axis, with parts and cells, for every pair of prices that fits."""
+) -> Iterator[list[Option]]:
+    """Yield an option for each axis, for every pair of prices whose table fits."""
     kernel = shape_of(frame.kernel)
     assert isinstance(kernel, ProductKernel)
     wishes = [
@@ -372,7 +348,7 @@ def _searched(
         parts = math.prod(o.degree + 1 for o in picked if not o.is_tilt)
         parts *= 1 + sum(o.is_tilt for o in picked)
         if cells <= MOST_CHOSEN and parts <= MOST_PARTS:
-            yield picked, parts, cells
+            yield picked
 
 
 def _combinations(
@@ -430,12 +406,3 @@ def _length(option: Option) -> float:
     if option.degree == 0 or option.is_tilt:
         return 1.0
     return math.sqrt(LARGEST_SQUARES[option.degree])
-
-
-def _error(picked: list[Option], outlook: Outlook, norm: str) -> float:
-    gain = math.prod(o.gain for o in picked) * (1 + sum(o.lean for o in picked)) ** 1.5
-    if norm == "L2":
-        gain *= math.prod(_length(o) for o in picked)
-    noise = outlook.unit_noise(norm, any(o.is_tilt for o in picked)) * gain / outlook.rows
-    error = min(1.0, math.sqrt(sum(o.error for o in picked)))
-    return math.hypot(noise, outlook.typical_density * error)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dpkde.privacy.amounts import Amount
 from dpkde.privacy.laws.base import Law
-from dpkde.privacy.laws.draw import SAMPLERS, check_sampler, draw
+from dpkde.privacy.laws.draw import SAMPLERS, Randomness, draw, randomness
 from dpkde.privacy.laws.exponential.law import ChoiceLaw, Exponential, SparseVector
 from dpkde.privacy.laws.gaussian.law import DiscreteGaussian
 from dpkde.privacy.laws.laplace.law import DiscreteLaplace
@@ -32,22 +32,17 @@ __all__ = [
     "Exponential",
     "Law",
     "MaxNorm",
+    "Randomness",
     "SparseVector",
     "draw",
     "law_of_a_number",
-    "laws_of",
+    "randomness",
 ]
 
 NOISES: dict[str, type[Law]] = {
     law.name: law for law in (DiscreteLaplace, MaxNorm, DiscreteGaussian)
 }
 CHOICES: dict[str, type[ChoiceLaw]] = {law.name: law for law in (Exponential, SparseVector)}
-
-
-def laws_of(sampler: str) -> tuple[type[Law], ...]:
-    """Return the laws that a sampler has. OpenDP has no L∞ mechanism on the integers."""
-    every = check_sampler(sampler) == "dpkde"
-    return tuple(law for law in NOISES.values() if every or law.in_opendp)
 
 
 def law_of_a_number(amount: Amount) -> type[Law]:

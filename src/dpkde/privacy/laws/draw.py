@@ -1,24 +1,75 @@
-"""The public door to noise: a law and a size in, integers out."""
+"""The public door to noise: a law and a size in, integers out.
+
+`Randomness` is what a budget holds: where noise, choices and thresholds come from. There are two,
+and both ask the operating system; a test passes one of its own in to see what a wrong one would do.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.privacy.laws.base import Law
+from dpkde.privacy.laws.exponential.law import Exponential, SparseVector
 
-SAMPLERS = ("dpkde", "opendp")
+if TYPE_CHECKING:
+    from dpkde.privacy.laws.exponential.sampler import Threshold
+
+
+class Randomness:
+    """Our compiled samplers, fed by the operating system."""
+
+    name: ClassVar[str] = "dpkde"
+
+    def has(self, law: type[Law]) -> bool:
+        """Tell whether this law can be drawn."""
+        return True
+
+    def noise(self, law: Law, size: int) -> NDArray[np.int64]:
+        """Return `size` fresh draws of the law, as integers modulo 2⁶⁴."""
+        return law.sample(size, os.urandom)
+
+    def choice(self, law: Exponential, losses: NDArray[np.int64]) -> int:
+        """Return an index, chosen by losses."""
+        from dpkde.privacy.laws.exponential.sampler import choose
+
+        return choose(law, losses)
+
+    def threshold(self, law: SparseVector) -> Threshold:
+        """Return a noisy threshold, for checks until one fires."""
+        from dpkde.privacy.laws.exponential.sampler import Threshold
+
+        return Threshold(law)
+
+
+class Reference(Randomness):
+    """OpenDP's samplers of noise, as the reference; it has no L∞ mechanism on the integers."""
+
+    name: ClassVar[str] = "opendp"
+
+    def has(self, law: type[Law]) -> bool:
+        """Tell whether OpenDP has this law."""
+        return law.in_opendp
+
+    def noise(self, law: Law, size: int) -> NDArray[np.int64]:
+        """Return draws of OpenDP's sampler."""
+        return law.reference(size)
+
+
+SAMPLERS: Mapping[str, Randomness] = {each.name: each for each in (Randomness(), Reference())}
 """Our compiled samplers, and OpenDP's as the reference."""
 
 
-def check_sampler(sampler: str) -> str:
-    """Return the name of a sampler; ParameterError where there is none of it."""
+def randomness(sampler: str) -> Randomness:
+    """Return the randomness of this name; ParameterError where there is none."""
     if sampler not in SAMPLERS:
         raise ParameterError(f"sampler must be one of {', '.join(SAMPLERS)}, got {sampler!r}")
-    return sampler
+    return SAMPLERS[sampler]
 
 
 def draw(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
@@ -31,6 +82,4 @@ def draw(law: Law, size: int, *, sampler: str = "dpkde") -> NDArray[np.int64]:
     The draws follow the law exactly, given that `os.urandom` returns uniform bits. They depend on
     nothing else; no state is kept between calls, so forked processes never share noise.
     """
-    if check_sampler(sampler) == "opendp":
-        return law.reference(size)
-    return law.sample(size, os.urandom)
+    return randomness(sampler).noise(law, size)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.numerics.compiled import exactly
-from dpkde.privacy.laws import Exponential, SparseVector
 from dpkde.privacy.laws.bits import BitStream, EntropySource, Words, fill, uniform_below
+from dpkde.privacy.laws.exponential.law import Exponential, SparseVector
 from dpkde.privacy.laws.laplace.sampler import bernoulli_exp, bernoulli_exp_twin, laplace_twin
 
 _MOST_OPTIONS = 1 << 40
