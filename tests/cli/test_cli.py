@@ -251,7 +251,7 @@ def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
         ("inspect t.csv", "not a dpkde file"),
         ("inspect nothing", "no such file"),
         ("inspect .", "directory"),
-        ("plan --bandwidth 1 --epsilon 1 --bounds 0:1", "expected"),
+        ("plan --bandwidth 1 --epsilon 1 --bounds 0:1", "--expected-rows is needed"),
         ("plan --bandwidth 1 --epsilon 1 --expected-rows 10", "number of columns is open"),
         ("frobnicate", "frobnicate"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -14,12 +15,15 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import dpkde
-from commands import dpkde_
+from commands import GOOD, dpkde_
 from dpkde.cli.app import VERBS, app, application
 from dpkde.cli.options import RELEASE, SETTLED, TABLE, Option, Options, given, in_flags, rows
 from dpkde.cli.verbs import verb
 from dpkde.errors import ParameterError
 from dpkde.families.registry import registry
+
+SOURCE = Path(dpkde.__file__).parent
+LIBRARY = sorted(path for path in SOURCE.rglob("*.py") if "cli" not in path.parts)
 
 
 @verb("text", "outlook", "settings")
@@ -115,6 +119,14 @@ def test_a_settings_file_holds_what_the_table_says(
             assert ("cannot be" in err) is (value == wrong)
 
 
+@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_the_library_never_quotes_a_flag(path: Path) -> None:
+    """Nor a piece of one: whoever calls it from Python has none."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            assert not re.search(r"(?<![\w-])--(?=[a-z{]|\Z)", node.value), node.value
+
+
 @pytest.mark.parametrize(
     ("message", "typed"),
     [
@@ -136,3 +148,16 @@ def test_a_settings_file_holds_what_the_table_says(
 )
 def test_arguments_become_flags(message: str, typed: str) -> None:
     assert in_flags(message, TABLE) == typed
+
+
+def test_the_same_error_in_both_languages(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = dpkde.Gaussian(0.2)
+    with pytest.raises(dpkde.ParameterError, match=r"^expected_rows is needed"):
+        dpkde.plan(kernel=kernel, bounds=[(0, 1)] * 2, epsilon=1)
+    assert "--expected-rows is needed" in dpkde_("plan", *GOOD, capsys=capsys)[2]
+    with pytest.raises(dpkde.ParameterError, match="dim= to plan"):
+        dpkde.plan(kernel=kernel, epsilon=1, expected_rows=9)
+    free = ["plan", "--bandwidth", "1", "--epsilon", "1", "--expected-rows", "9"]
+    assert "--dim to plan" in dpkde_(*free, capsys=capsys)[2]
+    with pytest.raises(dpkde.ParameterError, match=r"give expected_rows=,.* such as frequencies=$"):
+        dpkde.publish((x for x in [[[0.5, 0.5]]]), kernel=kernel, bounds=[(0, 1)] * 2, epsilon=1)

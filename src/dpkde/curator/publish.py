@@ -242,8 +242,8 @@ def publish_source(
     if source.once:
         raise ParameterError(
             "these points can be read only once, so the family's parameters cannot wait for their "
-            "count: give expected_rows (--expected-rows), a plan, or a family with its parameters "
-            "set (--frequencies)"
+            "count: give expected_rows=, a plan, or a family with its parameters set, such as "
+            "frequencies="
         )
     totals = count_records(source, frame, errand.threads)
     count = _noisy_count(totals, chooser, frame, first, errand)

@@ -393,8 +393,8 @@ def plan(
         rows = rows or promised.rows
     if chosen.needs_outlook and rows is None:
         raise ParameterError(
-            "expected_rows (--expected-rows) is needed to choose the family's parameters: a public "
-            "guess of the number of records"
+            "expected_rows is needed to choose the family's parameters: a public guess of the "
+            "number of records"
         )
     budget = Budget(guarantee)
     view = outlook(budget, frame, rows, density, sampler, capacity)
