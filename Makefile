@@ -37,7 +37,7 @@ lint: $(VENV)/ready
 	$(BIN)/python -m mypy
 
 demo: $(VENV)/ready
-	$(BIN)/python -m dpkde.demo
+	$(BIN)/dpkde demo
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/sketch.py

@@ -66,7 +66,8 @@ def test_the_two_commands_of_the_readme(
 ) -> None:
     """As they stand, with the table that the demo leaves behind, which tells them too."""
     monkeypatch.chdir(tmp_path)
-    demo.main("demo", people=3_000)
+    monkeypatch.setattr(demo, "city", lambda people, city=demo.city: city(3_000))
+    assert run(["demo"]) == 0
     told = capsys.readouterr().out
     (block,) = _blocks(ROOT / "README.md", "console")
     commands = [line.removeprefix("$ ") for line in block.splitlines()]

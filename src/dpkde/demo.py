@@ -74,12 +74,7 @@ def main(folder: str = "demo", people: int = 100_000) -> None:
     print(f"\n{release!r}\n\n{release.privacy}\n")
     picture = target / "city.png"
     draw(panels, picture)
-    print(
-        f"table: {table}, to publish yourself:\n"
-        f"  dpkde publish {table} -o {target / 'city.dpkde'} --columns east,north "
-        "--bounds 0:10,0:6 --bandwidth 0.25 --epsilon 0.5\n"
-        f"  dpkde query {target / 'city.dpkde'} 3.2,3.6 6.8,2.2"
-    )
+    print(f"table: {table}")
 
 
 def draw(panels: list[tuple[str, NDArray[np.float64]]], path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import dpkde
 from commands import GOOD, dpkde_
+from dpkde.cli.app import VERBS
 
 DPKDE = [sys.executable, "-m", "dpkde"]
 
@@ -212,6 +213,11 @@ def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
             "--degree 2.5",
             "degree must be a whole number",
         ),
+        (
+            "publish t.csv -o r --bounds 0:1 --bandwidth 1 --epsilon 1 --family spline "
+            "--degree inf",
+            "degree must be a whole number",
+        ),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --columns lon,alt", "no column 'alt'"),
         ("publish nothing.csv -o r --bandwidth 1 --epsilon 1", "no such file"),
         ("publish . -o r --bandwidth 1 --epsilon 1", "not a table"),
@@ -245,7 +251,7 @@ def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
         ("inspect t.csv", "not a dpkde file"),
         ("inspect nothing", "no such file"),
         ("inspect .", "directory"),
-        ("plan --bandwidth 1 --epsilon 1 --bounds 0:1", "expected_rows"),
+        ("plan --bandwidth 1 --epsilon 1 --bounds 0:1", "--expected-rows is needed"),
         ("plan --bandwidth 1 --epsilon 1 --expected-rows 10", "number of columns is open"),
         ("frobnicate", "frobnicate"),
     ],
@@ -426,7 +432,7 @@ def test_shells_complete() -> None:
     assert done.stdout.split() == ["publish"]
 
 
-@pytest.mark.parametrize("verb", ["publish", "plan", "query", "inspect", "demo"])
+@pytest.mark.parametrize("verb", [verb.function.__name__ for verb in VERBS])
 def test_every_verb_has_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = dpkde_(verb, "--help", capsys=capsys)
     assert code == 0
@@ -441,8 +447,8 @@ def test_the_examples_work(
     trips = np.random.default_rng(0).normal((-73.9, 40.7), 0.05, size=(500, 2))
     np.savetxt("trips.csv", trips, delimiter=",", header="lon,lat", comments="")
     monkeypatch.setattr("dpkde.demo.main", lambda folder: None)
-    for verb in ("publish", "plan", "query", "inspect", "demo"):
-        _, out, _ = dpkde_(verb, "--help", capsys=capsys)
+    for verb in VERBS:
+        _, out, _ = dpkde_(verb.function.__name__, "--help", capsys=capsys)
         text = " ".join(out.split())
         example = re.search(r"Example: dpkde (.*?) (Arguments|Options):", text)
         assert example is not None

@@ -1,1 +1,1 @@
-"""The command line: one file a verb. `main.py` gathers them, `exits.py` turns errors into lines."""
+"""The command line: one file per verb, options from the table in `options.py`."""

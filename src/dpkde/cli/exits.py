@@ -19,9 +19,10 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from traceback import walk_tb
+from typing import NoReturn
 
 from dpkde.errors import DpkdeError
 
@@ -30,13 +31,10 @@ _MOVERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff
 
 DONE, DEFECT, WRONG = 0, 1, 2
 
-Verb = TypeVar("Verb", bound=Callable[..., Any])
-
 
 def fail(message: str, code: int = WRONG) -> NoReturn:
     """Print one line to standard error and stop."""
-    line = " ".join(message.split())
-    print(f"dpkde: {line}", file=sys.stderr)  # noqa: T201
+    print("dpkde:", *message.split(), file=sys.stderr)  # noqa: T201
     raise SystemExit(code)
 
 
@@ -46,36 +44,27 @@ def plain(line: str) -> str:
     >>> print(plain("dpkde 1.0\x1b[2J\nThis release is private"))
     dpkde 1.0\u001b[2J\nThis release is private
     """
-    return _MOVERS.sub(lambda found: json.dumps(found.group())[1:-1], line)
+    return _MOVERS.sub(lambda mover: json.dumps(mover.group())[1:-1], line)
 
 
-def speaks_plainly(verb: Verb) -> Verb:
-    """Make a verb end with one line and an exit code, whatever happens in it."""
+@contextmanager
+def speaking_plainly(reworded: Callable[[str], str]) -> Iterator[None]:
+    """End what runs inside with one line and an exit code, whatever happens in it.
 
-    @wraps(verb)
-    def run(*arguments: Any, **options: Any) -> Any:
-        try:
-            return verb(*arguments, **options)
-        except DpkdeError as error:
-            fail(str(error))
-        except BrokenPipeError:
-            raise  # whoever reads our output has enough of it
-        except OSError as error:
-            named = f"{error.filename}: " if error.filename else ""
-            fail(f"{named}{(error.strerror or type(error).__name__).lower()}")
-        except MemoryError:
-            fail(
-                "not enough memory for a table of this size; use a larger bandwidth or fewer cells"
-            )
-        except Exception as error:
-            place = error.__traceback__
-            while place is not None and place.tb_next is not None:
-                place = place.tb_next
-            where = "" if place is None else f" at {_where(place)}"
-            fail(f"internal error ({type(error).__name__}{where}); please report it", DEFECT)
-
-    return run  # type: ignore[return-value]
-
-
-def _where(place: Any) -> str:
-    return f"{os.path.basename(place.tb_frame.f_code.co_filename)}:{place.tb_lineno}"
+    Messages of the library are `reworded` before they are shown.
+    """
+    try:
+        yield
+    except DpkdeError as error:
+        fail(reworded(str(error)))
+    except BrokenPipeError:
+        raise  # whoever reads our output has enough of it
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        fail(f"{named}{(error.strerror or type(error).__name__).lower()}")
+    except MemoryError:
+        fail("not enough memory for a table of this size; use a larger bandwidth or fewer cells")
+    except Exception as error:
+        *_, (frame, line) = walk_tb(error.__traceback__)
+        place = f"{os.path.basename(frame.f_code.co_filename)}:{line}"
+        fail(f"internal error ({type(error).__name__} at {place}); please report it", DEFECT)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from dpkde.cli.exits import plain, speaks_plainly
+from dpkde.cli.exits import plain
+from dpkde.cli.options import Options
+from dpkde.cli.verbs import verb
 
-if TYPE_CHECKING:
-    from dpkde.kernels import Kernel
 
-
-@speaks_plainly
+@verb("inspect")
 def inspect(
-    release: Annotated[Path, typer.Argument(help="A release file.")],
-    as_json: Annotated[bool, typer.Option("--json", help="The whole description as JSON.")] = False,
+    options: Options, release: Annotated[Path, typer.Argument(help="A release file.")]
 ) -> None:
-    """Tell what a release file holds and guarantees, in words or as JSON.
+    """Show what a release file holds and what it guarantees.
 
     Example: dpkde inspect trips.dpkde
     """
@@ -27,22 +25,22 @@ def inspect(
 
     held = load(release)
     document, tensors = to_parts(held)
-    if as_json:
+    if options["json"]:
         sizes = {name: list(array.shape) for name, array in tensors.items()}
-        described = json.dumps(document | {"tensors": sizes}, indent=2, ensure_ascii=False)
-        typer.echo("\n".join(map(plain, described.split("\n"))))
+        text = json.dumps(document | {"tensors": sizes}, indent=2, ensure_ascii=False)
+        typer.echo("\n".join(map(plain, text.split("\n"))))
         return
     law = held.law("count")
-    count = f"{held.count} (exact: the number of records is public)"
-    if law is not None:
-        count = f"{held.count}, give or take {law.variance**0.5:.1f}"
+    spread = None if law is None else f", give or take {law.variance**0.5:.1f}"
+    count = f"{held.count}{spread or ' (exact: the number of records is public)'}"
+    parameters = [f"{key} {json.dumps(value)}" for key, value in held.kernel.to_json().items()]
     domain = document["plan"]["domain"]
     box = json.dumps(domain["parameters"]) if domain["parameters"] else ""
     lines = [
         f"records    {count}",
         f"columns    {', '.join(held.columns) if held.columns else f'{held.dim}, not named'}",
         f"domain     {domain['kind']} {box}".rstrip(),
-        f"kernel     {_kernel(held.kernel)}",
+        f"kernel     {', '.join([held.kernel.name, *parameters])}",
         f"family     {held.plan.layout.summary}",
         f"table      {held.table.size} cells, {release.stat().st_size} bytes in the file",
         f"release    {held.release_id}, written by {held.generator}",
@@ -55,9 +53,3 @@ def inspect(
     if held.extras:
         lines.append(f"extras     {json.dumps(dict(held.extras), ensure_ascii=False)}")
     typer.echo("\n".join([str(held.privacy), "", *map(plain, lines)]))
-
-
-def _kernel(kernel: Kernel) -> str:
-    """Return a kernel with its parameters, as in ``matern, nu 1.5, bandwidth 0.2``."""
-    told = [f"{key} {json.dumps(value)}" for key, value in kernel.to_json().items()]
-    return ", ".join([kernel.name, *told])

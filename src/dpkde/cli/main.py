@@ -101,13 +101,12 @@ def _run(typed: list[str]) -> Any:
             return _enough()
         raise
     except Exception as error:
-        told = getattr(error, "format_message", None)
-        if told is None and type(error).__name__ == "Abort":
+        if type(error).__name__ == "Abort":
             raise KeyboardInterrupt from None
-        if told is None:
+        if not hasattr(error, "format_message"):
             raise
         verb = getattr(getattr(error, "ctx", None), "command_path", "dpkde")
-        fail(f"{told().rstrip('.')}; see {verb} --help")
+        fail(f"{error.format_message().rstrip('.')}; see {verb} --help")
     return code if isinstance(code, int) else DONE
 
 

@@ -2,115 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from dpkde.cli import options as o
-from dpkde.cli.exits import speaks_plainly
+from dpkde.cli import request
+from dpkde.cli.options import RELEASE, Options
+from dpkde.cli.verbs import verb
 from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpkde.planning.plan import Plan
 
 
-@speaks_plainly
-def plan(
-    expected_rows: o.ExpectedRows = None,
-    columns: o.Columns = None,
-    dim: Annotated[
-        int | None, typer.Option(help="Number of columns, if nothing else tells.")
-    ] = None,
-    bounds: o.Bounds = None,
-    outside: o.Outside = None,
-    bandwidth: o.Bandwidth = None,
-    kernel: o.KernelName = None,
-    epsilon: Annotated[
-        str | None, typer.Option(help="ε, or several to compare: 0.1,0.5,1.")
-    ] = None,
-    delta: o.Delta = None,
-    rho: o.Rho = None,
-    adjacency: o.AdjacencyName = None,
-    family: o.FamilyName = None,
-    degree: o.Degree = None,
-    spacing: o.Spacing = None,
-    order: o.Order = None,
-    frequencies: o.Frequencies = None,
-    repetitions: o.Repetitions = None,
-    buckets: o.Buckets = None,
-    typical_density: o.TypicalDensity = None,
-    alpha: o.Alpha = None,
-    eta: o.Eta = None,
-    simultaneous: o.Simultaneous = None,
-    seed: o.Seed = None,
-    settings: o.Settings = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write the plan, to sketch apart and merge."),
-    ] = None,
-) -> None:
-    """Predict the error of a release. Reads no data and spends nothing.
+@verb("plan", *RELEASE, "settings")
+def plan(options: Options) -> None:
+    """Predict the error of a release.
 
-    With --alpha and --eta it also tells how many rows that promise takes.
+    This reads no data and spends nothing. With --alpha and --eta it also tells how many rows such a
+    promise takes.
 
     Example: dpkde plan --expected-rows 100000 --bounds 0:10,0:6 --bandwidth 0.4
     --epsilon 0.05,0.2,1
     """
-    chosen = o.merged(settings, locals())
     from dpkde.planning.outlook import typical
-    from dpkde.planning.plan import plan as make
+    from dpkde.planning.plan import plan as planned
 
+    output, dim, columns = options["output"], options["dim"], request.names(options["columns"])
     if output is not None:
-        o.check_writable(output)
-    named = o.names(chosen["columns"])
-    if named is not None and dim not in (None, len(named)):
-        raise ParameterError(f"--dim {dim} does not agree with {len(named)} columns")
-    axes = dim if named is None else len(named)
-    given = chosen["epsilon"]
-    several = [None] if given is None else [e.strip() for e in str(given).split(",")]
-    if output is not None and len(several) > 1:
+        request.check_writable(output)
+    if columns is not None and dim not in (None, len(columns)):
+        raise ParameterError(f"--dim {dim} does not agree with {len(columns)} columns")
+    axes = dim if columns is None else len(columns)
+    typed = options["epsilon"]
+    epsilons = [None] if typed is None else [part.strip() for part in str(typed).split(",")]
+    if output is not None and len(epsilons) > 1:
         raise ParameterError("a plan is made for one ε: give one with --output")
     blocks = []
-    for one in several:
-        wanted = o.request(chosen | {"epsilon": one}, axes)
-        made = make(
-            kernel=wanted.kernel,
-            bounds=wanted.domain,
-            family=wanted.family,
-            dim=axes,
-            columns=named,
-            expected_rows=chosen["expected_rows"],
-            typical_density=wanted.typical_density,
-            seed=chosen["seed"],
-            **wanted.guarantee,
-            **wanted.promise,
-        )
-        if made.prediction is None:
+    for one in epsilons:
+        decisions = request.request({**options, "epsilon": one}, axes)
+        drawn = planned(dim=axes, columns=columns, **decisions)
+        if drawn.prediction is None:
             raise ParameterError("--expected-rows is needed to predict an error")
-        promise = f"ε = {one}" if one is not None else f"ρ = {chosen['rho']}"
-        promise += f", δ = {chosen['delta']}" if chosen["delta"] else ""
-        blocks.append("\n".join([promise, *_promised(made, wanted, chosen), *_considered(made)]))
+        title = f"ρ = {options['rho']}" if one is None else f"ε = {one}"
+        title += f", δ = {options['delta']}" if options["delta"] else ""
+        blocks.append("\n".join([title, *_promised(drawn, options), *_considered(drawn)]))
     typer.echo("\n\n".join(blocks))
     typer.echo(
         "\nerror: mean absolute error of a KDE value (0 to 1), where that value is about "
-        f"{1 if made.promised else typical(made.frame, wanted.typical_density):.2g}\n"
+        f"{1 if drawn.promised else typical(drawn.frame, options['typical_density']):.2g}\n"
         "noise, family, count: its parts, as standard deviations; family is bias or, for fourier "
         "and hashing, what the seed does\n"
         "time: of the curator, on one core, without starting up"
     )
     if output is not None:
-        made.save(output)
+        drawn.save(output)
 
 
-def _promised(plan: Plan, wanted: o.Request, chosen: Mapping[str, Any]) -> list[str]:
+def _promised(plan: Plan, options: Options) -> list[str]:
     """Return how many records a promise takes, and what those expected can be promised."""
     if plan.promised is None:
         return []
-    alpha, eta = wanted.promise["alpha"], wanted.promise["eta"]
+    alpha, eta, rows = options["alpha"], options["eta"], options["expected_rows"]
     lines = [f"  α = {alpha:g} at η = {eta:g} takes about {plan.promised.rows:,} records"]
-    rows = chosen["expected_rows"]
     if rows is not None:
         verdict = "kept" if plan.promised.bound <= alpha else "refused"
         lines.append(
@@ -150,8 +104,10 @@ def _considered(plan: Plan) -> list[str]:
             layout.family.name for layout, told in able[1:] if AS_GOOD * told.error < best.error
         ]
         if passed:
-            names = " and ".join(passed)
-            why = f"since the bias of {names} may be most of the density: there errors count twice"
+            why = (
+                f"since the bias of {' and '.join(passed)} may be most of the density: there "
+                "errors count twice"
+            )
         lines.append(f"  chosen: {able[0][0].family.name}, {why}")
     elif len(plan.considered) > 1:
         lines.append(f"  chosen: {able[0][0].family.name}, since no other family can be used here")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpkde.cli import options as o
-from dpkde.cli.exits import speaks_plainly
+from dpkde.cli import request
+from dpkde.cli.options import RELEASE, Options
+from dpkde.cli.verbs import verb
 
 if TYPE_CHECKING:
     from dpkde.release.release import Release
@@ -21,87 +21,41 @@ FEW = 5
 """Fewer records than this many standard deviations of their count are worth a note."""
 
 
-@speaks_plainly
+@verb("publish", *RELEASE, "text", "settings")
 def publish(
+    options: Options,
     table: Annotated[
         str,
         typer.Argument(
             help="CSV or TSV (also .gz, .zst), Parquet or .npy file; - for CSV on stdin."
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The release file to write.")],
-    columns: o.Columns = None,
-    bounds: o.Bounds = None,
-    outside: o.Outside = None,
-    bandwidth: o.Bandwidth = None,
-    kernel: o.KernelName = None,
-    epsilon: o.Epsilon = None,
-    delta: o.Delta = None,
-    rho: o.Rho = None,
-    adjacency: o.AdjacencyName = None,
-    family: o.FamilyName = None,
-    degree: o.Degree = None,
-    spacing: o.Spacing = None,
-    order: o.Order = None,
-    frequencies: o.Frequencies = None,
-    repetitions: o.Repetitions = None,
-    buckets: o.Buckets = None,
-    expected_rows: o.ExpectedRows = None,
-    typical_density: o.TypicalDensity = None,
-    alpha: o.Alpha = None,
-    eta: o.Eta = None,
-    simultaneous: o.Simultaneous = None,
-    seed: o.Seed = None,
-    delimiter: o.Delimiter = None,
-    records: o.Records = None,
-    decimal: o.Decimal = None,
-    thousands: o.Thousands = None,
-    encoding: o.Encoding = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option("--plan", help="A plan that dpkde plan -o wrote, in place of most options."),
-    ] = None,
-    settings: o.Settings = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")] = False,
 ) -> None:
     """Publish a table: read it, add noise, write a release file.
 
-    Rows with missing or bad values contribute nothing, rows outside the bounds are clipped; neither
-    is reported, since that would tell about the data. An old file stays until the new one is whole.
+    Rows with missing or bad values contribute nothing; rows outside the bounds are clipped. Neither
+    is reported, since that would reveal something about the data. An old release file stays until
+    the new one is complete.
 
     Example: dpkde publish trips.csv -o trips.dpkde --columns lon,lat
     --bounds -74.1:-73.15,40.5:40.9 --bandwidth 0.01 --epsilon 0.5
     """
-    chosen = o.merged(settings, locals())
-    from dpkde.curator.publish import publish as make
+    from dpkde.curator.publish import publish as release_of
+    from dpkde.planning.plan import Plan
     from dpkde.tables import open_points
 
-    decisions: dict[str, Any]
-    if plan is not None:
-        from dpkde.planning.plan import Plan
-
-        o.check_fixed(chosen)
-        fixed = Plan.load(plan)
-        source = open_points(o.table(table, chosen), fixed.columns)
-        density = chosen["typical_density"]
-        decisions = {"plan": fixed, "typical_density": density}
-        decisions |= {**o.guarantee_of(chosen), **o.promise_of(chosen)}
+    text, output, quiet = request.table(table, options), options["output"], options["quiet"]
+    if options["plan"] is not None:
+        request.check_settled(options)
+        plan = Plan.load(options["plan"])
+        source = open_points(text, plan.columns)
+        decisions = {"plan": plan, **request.terms(options)}
     else:
-        source = open_points(o.table(table, chosen), o.names(chosen["columns"]))
-        wanted = o.request(chosen, source.dim)
-        decisions = {
-            "kernel": wanted.kernel,
-            "bounds": wanted.domain,
-            "family": wanted.family,
-            "columns": None if source.columns is None else list(source.columns),
-            "typical_density": wanted.typical_density,
-            "seed": chosen["seed"],
-            **wanted.guarantee,
-            **wanted.promise,
-        }
-    o.check_writable(output)
+        source = open_points(text, request.names(options["columns"]))
+        decisions = {"columns": source.columns, **request.request(options, source.dim)}
+    request.check_writable(output)
     with _progress(source, quiet) as watched:
-        release = make(watched, expected_rows=chosen["expected_rows"], **decisions)
+        release = release_of(watched, **decisions)
     release.save(output)
     for doubt in () if quiet else _doubts(release):
         typer.echo(f"dpkde: note: {doubt}", err=True)

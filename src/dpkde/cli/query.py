@@ -7,14 +7,15 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpkde.cli import options as o
-from dpkde.cli.exits import plain, speaks_plainly
+from dpkde.cli.exits import plain
+from dpkde.cli.options import Format, Options
+from dpkde.cli.request import numbers, table
+from dpkde.cli.verbs import verb
 from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -26,78 +27,44 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 65_536
 
 
-class Format(StrEnum):
-    """How answers are written."""
-
-    CSV = "csv"
-    JSON = "json"
-
-
-class Bias(StrEnum):
-    """What an interval allows for a family's bias."""
-
-    TYPICAL = "typical"
-    WORST = "worst"
-
-
-@speaks_plainly
+@verb("query", "text", takes_minus=True)
 def query(
+    options: Options,
     release: Annotated[Path, typer.Argument(help="A release file.")],
-    points: Annotated[
-        list[str] | None, typer.Argument(help="Points: numbers separated by commas.")
+    typed: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="points", help="Points: numbers separated by commas."),
     ] = None,
-    file: Annotated[
-        str | None,
-        typer.Option("--points", help="Points in a CSV, Parquet or .npy file; - for CSV on stdin."),
-    ] = None,
-    level: Annotated[
-        float | None,
-        typer.Option(help="Also print an interval that holds the KDE with this probability."),
-    ] = None,
-    bias: Annotated[
-        Bias | None,
-        typer.Option(
-            help="With --level: what the interval allows for the family's bias. typical: right "
-            "where records are spread out; worst: for any data, wider. Default: worst in a release "
-            "with a promise, else typical."
-        ),
-    ] = None,
-    delimiter: o.Delimiter = None,
-    records: o.Records = None,
-    decimal: o.Decimal = None,
-    thousands: o.Thousands = None,
-    encoding: o.Encoding = None,
-    format: Annotated[Format, typer.Option(help="csv, or json: one object a line.")] = Format.CSV,
 ) -> None:
     """Print the KDE at points, with its errors.
 
-    standard_error is what the noise adds, sampling_error what the family adds (an estimate).
+    standard_error is what the noise adds; sampling_error is an estimate of what the family adds.
 
     Example: dpkde query trips.dpkde -73.98,40.75 -73.78,40.64
     """
-    typed = locals()
+    file, level, bias = options["points"], options["level"], options["bias"]
     import numpy as np
 
     from dpkde.release.format import load
 
     published = load(release)
-    if (points is None or not points) == (file is None):
-        both = ", not both" if points else ""
+    if (not typed) == (file is None):
+        both = ", not both" if typed else ""
         raise ParameterError(f"give points as arguments, or a file with --points{both}")
     if level is not None:
         published.interval(np.empty((0, published.dim)), level, bias=bias)  # checks, no more
     elif bias is not None:
         raise ParameterError("--bias goes with --level")
     batches = (
-        iter([_typed(points, published.dim)])
-        if points
-        else _read(_open(o.table(str(file), typed), published))
+        iter([_points(typed, published.dim)])
+        if typed
+        else _read(_open(table(file, options), published))
     )
     names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
     header = [*names, "kde", "standard_error", "sampling_error"]
     header += [] if level is None else ["low", "high"]
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    if format is Format.CSV:
+    if options["format"] is Format.CSV:
         writer.writerow([plain(name) for name in header])
     asked = unreadable = 0
     for batch in batches:
@@ -109,9 +76,9 @@ def query(
         ]
         if level is not None:
             answers += [ends.tolist() for ends in published.interval(batch, level, bias=bias)]
-        for row, *told in zip(batch.tolist(), *answers, strict=True):
-            cells = [*row, *told]
-            if format is Format.CSV:
+        for row, *answer in zip(batch.tolist(), *answers, strict=True):
+            cells = [*row, *answer]
+            if options["format"] is Format.CSV:
                 writer.writerow(["" if cell != cell else f"{cell:.9g}" for cell in cells])
             else:
                 named = {
@@ -126,13 +93,13 @@ def query(
         )
 
 
-def _typed(points: list[str], dim: int) -> NDArray[Any]:
+def _points(points: list[str], dim: int) -> NDArray[Any]:
     import numpy as np
 
-    for text in points:
-        if text.startswith("--"):  # so that points may be negative, unknown options end up here
-            raise ParameterError(f"there is no option {text}; see dpkde query --help")
-    rows = [o.numbers(text, "a point") for text in points]
+    # So that points may be negative, unknown options end up here.
+    if unknown := [text for text in points if text.startswith("--")]:
+        raise ParameterError(f"there is no option {unknown[0]}; see dpkde query --help")
+    rows = [numbers(text, "a point") for text in points]
     for text, row in zip(points, rows, strict=True):
         if len(row) != dim:
             raise ParameterError(
@@ -141,11 +108,11 @@ def _typed(points: list[str], dim: int) -> NDArray[Any]:
     return np.array(rows)
 
 
-def _open(table: Any, release: Release) -> Source:
+def _open(text: Any, release: Release) -> Source:
     """Open a file of points, by the release's column names where it has any."""
     from dpkde.tables import open_points
 
-    source = open_points(table, release.columns)
+    source = open_points(text, release.columns)
     if source.dim is not None and source.dim != release.dim:
         raise ParameterError(f"the points have {source.dim} columns, the release {release.dim}")
     return source

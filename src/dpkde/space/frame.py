@@ -71,7 +71,7 @@ class Frame:
                 "sets": "bounds=dpkde.Sets(universe)",
             }
             raise ParameterError(
-                f"the number of columns is open: give {ways[home(kernel)]}, or dim= (--dim) to plan"
+                f"the number of columns is open: give {ways[home(kernel)]}, or dim= to plan"
             )
         if len(set(known.values())) > 1:
             said = ", ".join(f"{value} in {source}" for source, value in known.items())

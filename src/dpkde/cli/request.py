@@ -1,0 +1,184 @@
+"""From options to what the library takes: tables, kernels, bounds, families, and their checks."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpkde.cli.options import SETTLED, Options, given, rows
+from dpkde.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpkde.families.base import Family
+    from dpkde.kernels import Kernel
+    from dpkde.space.domain import Domain
+
+
+def table(name: str, options: Options) -> Any:
+    """Return what a verb reads: a path, or text with the rules that were typed; - for stdin."""
+    from dpkde.tables import CSV, is_text
+
+    rules = given(options, "text")
+    if rules.get("delimiter") in ("tab", "\\t"):
+        rules["delimiter"] = "\t"
+    if name == "-":
+        return CSV(sys.stdin.buffer, **rules)
+    if rules and not is_text(name):
+        raise ParameterError(f"--{next(iter(rules))} goes with CSV text, not with {name}")
+    return CSV(name, **rules) if rules else Path(name)
+
+
+def numbers(value: Any, what: str) -> list[float]:
+    """Return numbers that were typed with commas, or stand in a list.
+
+    >>> numbers("1,2.5", "bandwidth")
+    [1.0, 2.5]
+    """
+    parts = value if isinstance(value, list) else str(value).split(",")
+    try:
+        return [float(part) for part in parts]
+    except (TypeError, ValueError):
+        raise ParameterError(f"{what} must be numbers separated by commas, got {value!r}") from None
+
+
+def pairs(value: Any) -> list[tuple[float, float]]:
+    """Return bounds that were typed as low:high,low:high, or stand in a list of pairs.
+
+    >>> pairs("-1:2.5,0:1e3")
+    [(-1.0, 2.5), (0.0, 1000.0)]
+    """
+    parts = value if isinstance(value, list) else str(value).split(",")
+    ends = [part.split(":") if isinstance(part, str) else part for part in parts]
+    try:
+        return [(float(low), float(high)) for low, high in ends]
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "bounds must be low:high for each column, separated by commas, such as 0:1,-5:5; "
+            f"got {value!r}"
+        ) from None
+
+
+def names(value: Any) -> list[str] | None:
+    """Return column names that were typed with commas, in quotes if need be, or stand in a list.
+
+    >>> names('lon,"speed, km/h"')
+    ['lon', 'speed, km/h']
+    """
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        value = next(csv.reader([str(value)], skipinitialspace=True), [])
+    return [str(name).strip() for name in value]
+
+
+def request(options: Options, dim: int | None) -> dict[str, Any]:
+    """Return options as the library takes them; `dim` is what the table says."""
+    return {
+        "kernel": kernel_named(options["kernel"] or "gaussian", options["bandwidth"]),
+        "bounds": domain_of(options, dim),
+        "family": family_named(options["family"] or "auto", options),
+        "seed": options["seed"],
+        **terms(options),
+    }
+
+
+def terms(options: Options) -> dict[str, Any]:
+    """Return what is guaranteed, expected and promised, as the library takes it."""
+    if options["epsilon"] is None and options["rho"] is None:
+        raise ParameterError("--epsilon is needed (or --rho): how much may be learned of a record")
+    return given(options, "guarantee", "outlook", "promise")
+
+
+def check_settled(options: Options) -> None:
+    """Refuse options that a plan has settled."""
+    if flags := [row.flag for row in rows(*SETTLED) if options[row.name] is not None]:
+        raise ParameterError(f"{', '.join(flags)} is already fixed by the plan: leave it out")
+
+
+def domain_of(options: Options, dim: int | None) -> Domain:
+    """Return the domain that was declared; one pair of bounds serves all columns."""
+    from dpkde.space.domain import Box, as_domain
+
+    if options["bounds"] is None:
+        if options["outside"] is not None:
+            raise ParameterError("--outside goes with --bounds")
+        return as_domain(None)
+    bounds = pairs(options["bounds"])
+    if len(bounds) == 1 and dim is not None:
+        bounds = bounds * dim
+    return Box(bounds, options["outside"] or "clip", columns=names(options["columns"]))
+
+
+def kernel_named(text: str, bandwidth: Any) -> Kernel:
+    """Return the kernel that was typed, as in ``matern:nu=1.5``.
+
+    >>> kernel_named("exponential-lp:p=1.5,power=1", "0.2")
+    ExponentialLp(p=1.5, power=1.0, bandwidth=0.2)
+    """
+    from dpkde.kernels import KERNELS, home
+
+    name, _, rest = text.partition(":")
+    simple = {key: kind for key, kind in KERNELS.items() if key not in ("product", "mixture")}
+    if name not in simple:
+        extra = "; products and mixtures are made in Python" if name in KERNELS else ""
+        raise ParameterError(f"--kernel must be one of {', '.join(simple)}, got {name!r}{extra}")
+    kind: type[Kernel] = simple[name]
+    parameters: dict[str, Any] = {}
+    for part in rest.split(",") if rest else ():
+        key, _, value = part.partition("=")
+        parameters[key.strip()] = numbers(value, f"--kernel {name}:{key}")[0]
+    known = signature(kind).parameters
+    shapes = [key for key in known if key != "bandwidth"]
+    if set(parameters) - set(shapes):
+        raise ParameterError(
+            f"--kernel {name} takes {' and '.join(shapes) or 'no parameters'}, got {rest!r}"
+        )
+    needed = [key for key in shapes if known[key].default is Parameter.empty]
+    if missing := [key for key in needed if key not in parameters]:
+        raise ParameterError(f"--kernel {name} needs {missing[0]}, as in {name}:{missing[0]}=1.5")
+    if home(kind) != "space":
+        if bandwidth is not None:
+            raise ParameterError(f"the {name} kernel has no bandwidth: leave out --bandwidth")
+    elif bandwidth is None:
+        raise ParameterError("--bandwidth is needed: how far a point's influence reaches")
+    else:
+        widths = numbers(bandwidth, "--bandwidth")
+        parameters["bandwidth"] = widths[0] if len(widths) == 1 else widths
+    return kind(**parameters)
+
+
+def family_named(name: str, options: Options) -> str | Family:
+    """Return the family that was typed, with the parameters that were typed for it."""
+    from dpkde.families.registry import registry
+    from dpkde.planning.plan import as_families
+
+    as_families(name)
+    parameters: dict[str, Any] = {}
+    for owner in registry():
+        for option, value in given(options, owner).items():
+            if name != owner:
+                raise ParameterError(f"--{option} goes with --family {owner}")
+            parts = [int(v) if v.is_integer() else v for v in numbers(value, f"--{option}")]
+            parameters[option] = parts[0] if len(parts) == 1 else tuple(parts)
+    return registry()[name](**parameters) if parameters else name
+
+
+def check_writable(output: Path) -> None:
+    """Fail before anything is read or spent, not after; and never write over a table."""
+    from dpkde.release import container
+
+    if output.is_dir():
+        raise ParameterError(f"{output} is a folder; name a file to write")
+    folder = output.parent
+    if not folder.is_dir():
+        raise ParameterError(f"there is no folder {folder} to write to")
+    if not os.access(folder, os.W_OK):
+        raise ParameterError(f"no permission to write to {folder}")
+    if container.is_foreign(output):
+        raise ParameterError(
+            f"{output} exists and is no dpkde file; it is not overwritten: choose another name"
+        )
