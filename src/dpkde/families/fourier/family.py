@@ -38,8 +38,7 @@ from dpkde.families.base import (
     remembered,
 )
 from dpkde.families.fourier import spectrum
-from dpkde.kernels import Points, ShiftInvariantKernel, has_spectrum
-from dpkde.kernels.smoothness import fades, modulus
+from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
@@ -106,7 +105,7 @@ class Fourier(Family):
     @classmethod
     def obstacle(cls, frame: Frame) -> str | None:
         """Every kernel with a spectrum, in any domain that is not wider than 2^24 bandwidths."""
-        if not has_spectrum(frame.kernel):
+        if not frame.kernel.is_shift_invariant:
             return f"the {frame.kernel.name} kernel has no spectrum to draw frequencies from"
         if frame.dim > spectrum.MOST_COLUMNS:
             return f"{frame.dim} columns are more than the {spectrum.MOST_COLUMNS} that it takes"
@@ -148,8 +147,8 @@ class Fourier(Family):
         reach = frame.reach()
         if reach is None or reach * 2.0**step_bits > _LIMIT:
             return None
-        bias = modulus(frame.kernel, frame.dim, 2.0**-step_bits) + 4 * 2.0**-bits + 1e-6
-        variance = 9 / 16 if fades(frame.kernel) else 1.0
+        bias = frame.kernel.modulus(frame.dim, 2.0**-step_bits) + 4 * 2.0**-bits + 1e-6
+        variance = 9 / 16 if frame.kernel.fades else 1.0
         if self.form == "phase":
             return Worst(bias, (variance + 0.5) / d, 3 / d, 2 / d**0.5 / 2**bits, 2 / d / 2**bits)
         return Worst(bias, variance / d, 2 / d, 1 / d**0.5 / 2**bits, 1 / d / 2**bits)
@@ -206,7 +205,6 @@ class Fourier(Family):
         """Draw D frequencies; the first ones of a seed are the same whatever D is."""
         d, kernel = self._settled(), frame.kernel
         self.check(frame)
-        assert isinstance(kernel, ShiftInvariantKernel)
         step_bits = self.step_bits if self.step_bits is not None else step_bits_for(frame.reach())
         frequencies, phase = spectrum.draw(kernel, frame.dim, d, step_bits, seed)
         offsets = phase if self.form == "phase" else np.zeros(d, dtype=np.int32)

@@ -35,7 +35,7 @@ from dpkde.families.base import Outlook
 from dpkde.families.spline import narrow
 from dpkde.families.spline.bsplines import FARTHEST, LARGEST_SQUARES, Quality, axis_fit
 from dpkde.families.spline.grid import Grid, count_intervals, half_widths, is_line
-from dpkde.kernels import ProductKernel, shape_of
+from dpkde.kernels import ProductKernel
 from dpkde.space.frame import Frame
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ def settle(family: Spline, frame: Frame) -> Spline:
                 f"a spacing of {h:g} bandwidths sees nothing of the kernel: use at most "
                 f"{WIDEST_SPACING:g}, or degree 0 for a constant"
             )
-    kernel = shape_of(frame.kernel)
-    assert isinstance(kernel, ProductKernel)
+    kernel = frame.kernel.shape
     reach = min(kernel.profile_reach(1e-8), FARTHEST)
     if reach > _MOST_NEAR * min(spacings):
         raise ParameterError(
@@ -124,8 +123,7 @@ def settle(family: Spline, frame: Frame) -> Spline:
 
 def with_arch(family: Spline, frame: Frame) -> Spline | None:
     """Return a settled family with an arch over its narrow axes, if it has any."""
-    kernel, grid = shape_of(frame.kernel), Grid.of(family, frame)
-    assert isinstance(kernel, ProductKernel)
+    kernel, grid = frame.kernel.shape, Grid.of(family, frame)
     if not grid.narrow or grid.arch or grid.cells // grid.group * (grid.group + 1) > MOST_CHOSEN:
         return None
     bow = _bow(kernel, grid)[0]
@@ -168,8 +166,7 @@ def _per_axis(what: str, value: Any, dim: int) -> tuple[Any, ...]:
 
 def quality(family: Spline, frame: Frame) -> tuple[float, float]:
     """Return the gain of a settled family over all axes, and its relative error."""
-    kernel, grid = shape_of(frame.kernel), Grid.of(family, frame)
-    assert isinstance(kernel, ProductKernel)
+    kernel, grid = frame.kernel.shape, Grid.of(family, frame)
     gain, error, gaps = 1.0, 0.0, []
     for axis in grid.axes:
         found = axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).quality(axis.intervals)
@@ -343,8 +340,7 @@ def _searched(
     family: Spline, frame: Frame, norm: str, cell_prices: tuple[float, ...]
 ) -> Iterator[tuple[list[Option], int, int]]:
     """Yield an option for each axis, with parts and cells, for every pair of prices that fits."""
-    kernel = shape_of(frame.kernel)
-    assert isinstance(kernel, ProductKernel)
+    kernel = frame.kernel.shape
     wishes = [
         Wish(half, p, None if h is None else float(h), None if r is None else float(r))
         for half, p, h, r in zip(
