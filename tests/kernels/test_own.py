@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import dpkde
 from dpkde.families.registry import registry
 from dpkde.kernels import Bandwidth, Kernel, Points, ProductKernel
-from dpkde.kernels.partitions import HalfSpaces, Partition, RandomBins
+from dpkde.kernels.partitions import HalfSpaces, Partition, RandomBins, Uncut
 from dpkde.space.domain import as_domain
 from dpkde.space.frame import Frame
 
@@ -102,6 +102,11 @@ def test_what_a_kernel_says_decides_who_serves_it() -> None:
     class Sides(Plain):
         home: ClassVar[str] = "sphere"
         partition: ClassVar[Partition] = HalfSpaces()
+
+    class Doubtful(Plain):
+        partition: ClassVar[Partition] = Uncut("no cells are known")
+
+    assert not Doubtful().is_positive_definite
 
     class Round(Plain):
         is_gaussian: ClassVar[bool] = True

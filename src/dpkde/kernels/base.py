@@ -100,7 +100,7 @@ class Kernel(ABC):
     @property
     def is_positive_definite(self) -> bool:
         """Whether it is known to be, with k(x, x) = 1. A spectrum makes it so, and so do cells."""
-        return self.is_shift_invariant or type(self).partition is not Kernel.partition
+        return self.is_shift_invariant or not isinstance(self.partition, Uncut)
 
     @property
     def is_shift_invariant(self) -> bool:
@@ -136,7 +136,7 @@ class Kernel(ABC):
 class ProductKernel(Kernel):
     """A kernel that is a product over axes: k(x, y) = ∏ profile(x_k − y_k) in bandwidth units.
 
-    It can be hashed, since fits are kept by kernel.
+    Fits are kept by kernel: it has a hash, as every frozen dataclass does.
     """
 
     @property

@@ -254,8 +254,8 @@ class Mixture(_Combined):
 
     def _turns(self, generator: np.random.Generator, count: int) -> NDArray[np.bool_]:
         """Return which part cuts each of `count` repetitions: one of them."""
-        owners = self._owners(generator, count)
-        return np.asarray(owners == np.arange(len(self.kernels))[:, np.newaxis])
+        numbers = np.arange(len(self.kernels))[:, np.newaxis]
+        return np.asarray(numbers == self._owners(generator, count))
 
     def _owners(self, generator: np.random.Generator, count: int) -> NDArray[np.intp]:
         """Draw which part each of `count` draws is of."""

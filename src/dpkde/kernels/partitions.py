@@ -176,8 +176,7 @@ class RandomBins(Partition):
 
     def cells(self, halves: Floats | None) -> float:
         """Return ∏(w_k + 5), for pitches of about a bandwidth."""
-        log = math.inf if halves is None else min(np.log(2 * halves + 5).sum(), 600.0)
-        return float(np.exp(log))
+        return math.inf if halves is None else math.exp(min(np.log(2 * halves + 5).sum(), 600.0))
 
 
 @dataclass(frozen=True)

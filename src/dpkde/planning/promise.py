@@ -146,10 +146,9 @@ def _steps(frame: Frame, pitch: float) -> NDArray[np.float64]:
 
 def to_grid(frame: Frame, queries: Points, pitch: float | None) -> Points:
     """Return queries moved to the nearest place of the grid; from inside a box never out of it."""
-    place = frame.kernel.home
-    if not pitch or place == "sets":
+    if not pitch or frame.kernel.home == "sets":
         return queries
-    if place == "sphere":
+    if frame.kernel.home == "sphere":
         directions = frame.locate(queries)
         moved = np.clip(np.rint(directions / pitch) * pitch, -1.0, 1.0)
         return np.where((moved != 0).any(axis=1, keepdims=True), moved, queries)
@@ -174,11 +173,10 @@ def log_grid_size(frame: Frame, pitch: float | None) -> float:
     """Return ln N, the number of places that queries inside the bounds are moved to."""
     if pitch is None:
         return 0.0
-    place = frame.kernel.home
-    if place == "sets":
+    if frame.kernel.home == "sets":
         return frame.dim * math.log(2)
     widths = np.full(frame.dim, 2 / pitch)
-    if place == "space":
+    if frame.kernel.home == "space":
         halves = frame.domain.halves(frame.dim)
         assert halves is not None
         widths = 2 * halves / _steps(frame, pitch)
