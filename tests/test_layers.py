@@ -14,6 +14,7 @@ import pytest
 
 import dpkde
 from dpkde.families.registry import registry
+from dpkde.kernels import KERNELS
 from dpkde.privacy.laws import CHOICES, NOISES
 
 SOURCE = Path(dpkde.__file__).parent
@@ -225,3 +226,56 @@ def test_nobody_tells_laws_apart(path: Path) -> None:
         asked = isinstance(node, ast.Call) and "isinstance" in ast.dump(node.func)
         if asked or isinstance(node, ast.Compare):
             assert not names & LAWS, ast.unparse(node)
+
+
+CONCRETE = {kernel.__name__ for kernel in KERNELS.values()}
+
+
+def _tells_kernels_apart(tree: ast.Module) -> list[str]:
+    """Return imports of kernels, and questions of which one it is, by type or by name."""
+    suspects: list[str] = []
+    kinds = (ast.ImportFrom, ast.Call, ast.MatchClass, ast.Compare)
+    for node in (node for node in ast.walk(tree) if isinstance(node, kinds)):
+        leaves, text = list(ast.walk(node)), ast.unparse(node)
+        names = {leaf.id for leaf in leaves if isinstance(leaf, ast.Name)}
+        names |= {leaf.attr for leaf in leaves if isinstance(leaf, ast.Attribute)}
+        if isinstance(node, ast.ImportFrom):
+            asked = bool({alias.name for alias in node.names} & CONCRETE)
+        elif isinstance(node, ast.Call | ast.MatchClass):
+            asking = isinstance(node, ast.MatchClass) or names & {"isinstance", "issubclass"}
+            asked = bool(asking and names & (CONCRETE | {"ProductKernel"}))
+        else:
+            words = {leaf.value for leaf in leaves if isinstance(leaf, ast.Constant)}
+            # A law is called gaussian too, and a bound product.
+            others = set() if "kernel" in text else {"gaussian", "product"}
+            by_name = words & (set(KERNELS) - others)
+            asked = bool(names & CONCRETE or by_name) or {"type", "kernel"} <= names
+        suspects += [text] if asked else []
+    return suspects
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_nobody_tells_kernels_apart(path: Path) -> None:
+    """All that is asked of a kernel is in its protocol: only `kernels` knows which there are."""
+    if not _name(path).startswith("dpkde.kernels"):
+        assert not _tells_kernels_apart(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from dpkde.kernels import Gaussian, Points",
+        "from dpkde import Hat",
+        "isinstance(frame.kernel, dpkde.Geodesic)",
+        "isinstance(kernel, (Product, Mixture))",
+        "assert isinstance(kernel, ProductKernel)",
+        "issubclass(kind, kernels.Jaccard)",
+        "type(kernel) is Erfc",
+        "type(kernel) in SERVED",
+        "frame.kernel.name == 'hat'",
+        "simple = [k for k in KERNELS if k not in ('product', 'mixture')]",
+        "match kernel:\n    case Gaussian():\n        pass",
+    ],
+)
+def test_telling_kernels_apart_is_seen(text: str) -> None:
+    assert _tells_kernels_apart(ast.parse(text))

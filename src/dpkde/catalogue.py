@@ -15,9 +15,9 @@ from pathlib import Path
 import dpkde
 from dpkde.families.base import Family
 from dpkde.families.registry import registry
-from dpkde.kernels import Kernel, home
+from dpkde.kernels import Kernel
 from dpkde.planning.choice import Candidate
-from dpkde.space.domain import Domain, Sets, Sphere, as_domain
+from dpkde.space.domain import Domain, as_domain
 from dpkde.space.frame import Frame
 
 EXAMPLES: dict[str, Kernel] = {
@@ -42,9 +42,7 @@ WIDE, NARROW = (2, 10.0), (50, 0.2)
 
 
 def _domain(kernel: Kernel, dim: int, width: float) -> Domain:
-    if home(kernel) == "space":
-        return as_domain([(-width / 2, width / 2)] * dim)
-    return Sphere() if home(kernel) == "sphere" else Sets(dim)
+    return as_domain([(-width / 2, width / 2)] * dim if kernel.home == "space" else None)
 
 
 def _terms(kind: type[Family], kernel: Kernel) -> str:

@@ -200,7 +200,7 @@ for _ in range(10**5):
     ("changes", "told"),
     [
         ({"kernel": None}, "kernel is needed"),
-        ({"kernel": 0.1}, "kernel must be a kernel"),
+        ({"kernel": 0.1}, "kernel must be a dpkde.Kernel"),
         ({"bounds": [(3, -3), (0, 1)]}, "reversed"),
         ({"bounds": [(0, 1), (3, -3)], "columns": ["lon", "lat"]}, "column lat are reversed"),
         ({"bounds": [(0, 1), (2, 2)], "columns": ["lon", "lat"]}, "column lat are a single point"),

@@ -15,7 +15,7 @@ from dpkde.families.fourier.family import Fourier
 from dpkde.families.hashing.family import Hashing
 from dpkde.families.registry import registry
 from dpkde.families.spline.family import Spline
-from dpkde.kernels import Kernel, home
+from dpkde.kernels import Kernel
 from dpkde.space.domain import Domain, Sets, Sphere, as_domain
 from dpkde.space.frame import Frame
 
@@ -48,7 +48,7 @@ SERVED = {
 
 
 def _domain(kernel: Kernel, dim: int, half: float) -> Domain:
-    place = home(kernel)
+    place = kernel.home
     if place != "space":
         return Sphere() if place == "sphere" else Sets(dim)
     return as_domain([(-half, half)] * dim)
@@ -56,7 +56,7 @@ def _domain(kernel: Kernel, dim: int, half: float) -> Domain:
 
 def _points(kernel: Kernel, dim: int, half: float, seed: int) -> Floats:
     generator = np.random.default_rng(seed)
-    if home(kernel) == "sets":
+    if kernel.home == "sets":
         return (generator.random((6, dim)) < 0.5).astype(np.float64)
     return generator.uniform(-half, half, size=(6, dim))
 
@@ -141,8 +141,7 @@ def test_the_fast_gauss_transform_is_for_few_axes() -> None:
 def test_splines(name: str, dim: int) -> None:
     """Within a third of the spacing an axis at a kink (0.26 is the supremum seen), 0.01 without."""
     kernel, spacing = KERNELS[name], 0.125
-    assert isinstance(kernel, dpkde.kernels.ProductKernel)
-    stated = 0.33 * spacing * dim if not kernel.is_smooth else 0.01
+    stated = 0.33 * spacing * dim if not kernel.shape.is_smooth else 0.01
     if name in ("hat", "product"):
         stated *= 2  # the slope at the kink is that of e^{−|t|}, or twice it, in spacings
     assert _error(kernel, dim, 2.0, Spline(2, spacing)) < stated
@@ -153,9 +152,8 @@ def test_splines(name: str, dim: int) -> None:
 def test_splines_of_narrow_axes(name: str, dim: int) -> None:
     """A constant is off by at most half of what the kernel loses over the widths of all axes."""
     kernel, half = KERNELS[name], 0.3 / dim
-    assert isinstance(kernel, dpkde.kernels.ProductKernel)
     unit = kernel.bandwidth.smallest()
-    lost = 1 - float(kernel.profile(np.array([2 * half / unit]))[0]) ** dim
+    lost = 1 - float(kernel.shape.profile(np.array([2 * half / unit]))[0]) ** dim
     assert _error(kernel, dim, half, Spline(0, 1.0)) < lost
     assert _error(kernel, dim, half, Spline(1, 9.0)) < lost
 
@@ -194,7 +192,7 @@ def test_the_planner_serves_every_kernel(name: str) -> None:
     kernel = KERNELS[name]
     generator = np.random.default_rng(3)
     points = np.clip(generator.normal(size=(4000, 3)) * 0.6 + 0.3, -2, 2)
-    if home(kernel) == "sets":
+    if kernel.home == "sets":
         points = (generator.random((4000, 12)) < 0.3).astype(np.float64)
     domain = _domain(kernel, points.shape[1], 2.0)
     exact = dpkde.nonprivate.kde(points, points[:50], kernel)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import dpkde
 from contracts.choosing import best_of
 from dpkde.families.base import Family, Outlook
-from dpkde.families.hashing import cells, partitions
+from dpkde.families.hashing import cells
 from dpkde.families.hashing.cuts import Balls, Bins, Grid, Least, Planes
 from dpkde.families.hashing.family import Hashing, HashingPair
 from dpkde.kernels import Kernel
@@ -418,7 +418,7 @@ def test_too_many_planes_or_cells_say_so() -> None:
 def test_nested_combinations() -> None:
     inner = dpkde.Mixture([dpkde.Laplacian(2.0), dpkde.Hat(3.0)])
     kernel = dpkde.Product([inner, dpkde.Laplacian(4.0)])
-    assert partitions.obstacle(kernel, None) is None
+    assert kernel.partition.obstacle(None) is None
     points = np.random.default_rng(13).uniform(-1, 1, size=(300, 2))
     exact = dpkde.nonprivate.kde(points, points[:5], kernel)
     found = dpkde.nonprivate.estimate(points, points[:5], kernel, Hashing(4096, 64), bounds=None)

@@ -21,7 +21,6 @@ import dpkde
 from contracts.rigged import constant, forbidden, install
 from dpkde.curator import sketch as curator_sketch
 from dpkde.kernels import KERNELS, Kernel
-from dpkde.kernels.smoothness import fades, lipschitz, modulus
 from dpkde.planning import promise as accuracy
 from dpkde.planning import prospects as assurance
 from dpkde.planning.plan import make_frame
@@ -106,8 +105,8 @@ def test_lipschitz_constants_are_not_exceeded(name: str) -> None:
     kernel: Any = KERNELS[name](**given.get(name, {}), bandwidth=1.0)
     generator = np.random.default_rng(2)
     for dim in (1, 3):
-        steep = lipschitz(kernel, dim)
-        assert fades(kernel)
+        steep = kernel.lipschitz(dim)
+        assert kernel.fades
         start = np.concatenate([generator.normal(size=(2000, dim)) * 0.7, np.zeros((200, dim))])
         step = generator.normal(size=start.shape)
         step *= 1e-4 / np.linalg.norm(step, axis=1, keepdims=True)
@@ -115,16 +114,16 @@ def test_lipschitz_constants_are_not_exceeded(name: str) -> None:
         change = np.abs(kernel.evaluate(start + step, origin) - kernel.evaluate(start, origin))
         assert change.max() <= steep * 1e-4 * (1 + 1e-6)
         assert change.max() >= steep * 1e-4 / 3
-        assert modulus(kernel, dim, 1e-4) <= steep * math.sqrt(dim) * 1e-4 * (1 + 1e-9)
+        assert kernel.modulus(dim, 1e-4) <= steep * math.sqrt(dim) * 1e-4 * (1 + 1e-9)
 
 
 def test_kernels_without_a_constant_say_so() -> None:
-    assert lipschitz(dpkde.Matern(0.3), 2) == math.inf
-    assert lipschitz(dpkde.ExponentialLp(p=0.5, power=0.5, bandwidth=1.0), 2) == math.inf
-    assert 0 < modulus(dpkde.Matern(0.3), 2, 1e-4) < 0.5
+    assert dpkde.Matern(0.3).lipschitz(2) == math.inf
+    assert dpkde.ExponentialLp(p=0.5, power=0.5, bandwidth=1.0).lipschitz(2) == math.inf
+    assert 0 < dpkde.Matern(0.3).modulus(2, 1e-4) < 0.5
     pair = dpkde.Mixture([dpkde.Gaussian(1.0), dpkde.Laplacian(2.0)])
-    assert lipschitz(pair, 1) <= 1.0
-    assert lipschitz(dpkde.Product([dpkde.Gaussian(1.0), dpkde.Hat(2.0)]), 1) > 1.0
+    assert pair.lipschitz(1) <= 1.0
+    assert dpkde.Product([dpkde.Gaussian(1.0), dpkde.Hat(2.0)]).lipschitz(1) > 1.0
 
 
 # Promises and intervals, counted
@@ -493,4 +492,4 @@ def test_the_modulus_of_a_mixture_turns_with_its_parts() -> None:
     step = 2.0**-6
     across = np.array([[step / 2, -step / 2]])
     change = 1 - float(kernel.evaluate(across, np.zeros((1, 2)))[0, 0])
-    assert change <= modulus(kernel, 2, step)
+    assert change <= kernel.modulus(2, step)

@@ -21,7 +21,7 @@ import dpkde
 from dpkde.kernels import Bandwidth, Kernel
 from dpkde.prior import HRW, GaussianAnswers, LaplaceAnswers, OurRelease, Private, answer
 from dpkde.prior.base import Answered, QueryMechanism
-from dpkde.prior.hrw import HrwSession, Projections, is_positive_definite
+from dpkde.prior.hrw import HrwSession, Projections
 from dpkde.privacy.amounts import Adjacency
 from dpkde.privacy.budget import Budget, Guarantee, Spend
 from dpkde.space.domain import as_domain
@@ -115,7 +115,7 @@ def test_bounds_clip_and_drop_records() -> None:
     assert (found.records, found.rows) == (1, 2)
 
 
-class Loud:
+class Loud(dpkde.Kernel):
     """A kernel that warns, raises, or leaves [0, 1]."""
 
     name: ClassVar[str] = "loud"
@@ -277,9 +277,9 @@ def test_repeated_queries_of_hrw_agree() -> None:
 
 
 def test_which_kernels_are_positive_definite() -> None:
-    assert is_positive_definite(dpkde.Product([dpkde.Hat(1.0), KERNEL]))
-    assert is_positive_definite(dpkde.Mixture([dpkde.Erfc(1.0), KERNEL]))
-    assert not is_positive_definite(Loud("high"))
+    assert dpkde.Product([dpkde.Hat(1.0), KERNEL]).is_positive_definite
+    assert dpkde.Mixture([dpkde.Erfc(1.0), KERNEL]).is_positive_definite
+    assert not Loud("high").is_positive_definite
     with pytest.raises(dpkde.ParameterError, match="positive definite kernel, and loud"):
         answer(POINTS, QUERIES, mechanism=HRW(), kernel=Loud("high"), rho=1)
 

@@ -65,7 +65,6 @@ def publish(
 
 def _doubts(release: Release) -> Iterator[str]:
     """Yield what the release itself tells of a slip: from what is published and nothing else."""
-    from dpkde.kernels import home
     from dpkde.release.answers import deviation
     from dpkde.space.domain import Unbounded
 
@@ -77,7 +76,7 @@ def _doubts(release: Release) -> Iterator[str]:
             "only with as many fields as the header has"
         )
     frame = release.plan.frame
-    if home(frame.kernel) == "space" and isinstance(frame.domain, Unbounded) and frame.dim <= 4:
+    if frame.kernel.home == "space" and isinstance(frame.domain, Unbounded) and frame.dim <= 4:
         yield "without --bounds the error is often many times larger"
 
 

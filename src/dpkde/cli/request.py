@@ -119,10 +119,10 @@ def kernel_named(text: str, bandwidth: Any) -> Kernel:
     >>> kernel_named("exponential-lp:p=1.5,power=1", "0.2")
     ExponentialLp(p=1.5, power=1.0, bandwidth=0.2)
     """
-    from dpkde.kernels import KERNELS, home
+    from dpkde.kernels import KERNELS
 
     name, _, rest = text.partition(":")
-    simple = {key: kind for key, kind in KERNELS.items() if key not in ("product", "mixture")}
+    simple = {k: kind for k, kind in KERNELS.items() if "kernels" not in signature(kind).parameters}
     if name not in simple:
         extra = "; products and mixtures are made in Python" if name in KERNELS else ""
         raise ParameterError(f"--kernel must be one of {', '.join(simple)}, got {name!r}{extra}")
@@ -140,7 +140,7 @@ def kernel_named(text: str, bandwidth: Any) -> Kernel:
     needed = [key for key in shapes if known[key].default is Parameter.empty]
     if missing := [key for key in needed if key not in parameters]:
         raise ParameterError(f"--kernel {name} needs {missing[0]}, as in {name}:{missing[0]}=1.5")
-    if home(kind) != "space":
+    if "bandwidth" not in known:
         if bandwidth is not None:
             raise ParameterError(f"the {name} kernel has no bandwidth: leave out --bandwidth")
     elif bandwidth is None:

@@ -17,10 +17,10 @@ kernel              k(x, y), σ = 1                      served by
 `Mixture`           Σ w_i k_i(x, y)                     what serves all its parts
 ==================  ==================================  ============================
 
-**To add a kernel**, write a frozen dataclass with the methods of `Kernel`, a `name` and a
-`version`. With a ``spectrum`` it works with `Fourier` at once, with the methods of
-`ProductKernel` with `Spline`, with ``pitches`` with `Hashing`. ``dpkde.load(path,
-kernels=[Mine])`` reads releases made with it. ``docs/extend.md`` has an example.
+**To add a kernel**, write a frozen dataclass that derives from `Kernel`, with a `name` and a
+`version`. With a ``spectrum`` it works with `Fourier` at once, derived from `ProductKernel` with
+`Spline`, with a ``partition`` with `Hashing`. ``dpkde.load(path, kernels=[Mine])`` reads releases
+made with it. ``docs/extend.md`` has an example.
 """
 
 from __future__ import annotations
@@ -30,17 +30,11 @@ from typing import Any
 from dpkde.errors import FormatError, ParameterError
 from dpkde.kernels.bandwidth import Bandwidth, BandwidthLike, Points
 from dpkde.kernels.base import (
-    BinnedKernel,
     Json,
     Kernel,
     ProductKernel,
-    ShiftInvariantKernel,
-    home,
-    is_binned,
-    is_product,
-    shape_of,
 )
-from dpkde.kernels.combine import Mixture, Product, has_spectrum
+from dpkde.kernels.combine import Mixture, Product
 from dpkde.kernels.product import Cauchy, Gaussian, Hat, Laplacian
 from dpkde.kernels.radial import Erfc, ExponentialLp, Matern, RationalQuadratic
 from dpkde.kernels.similarity import Geodesic, Jaccard
@@ -49,7 +43,6 @@ __all__ = [
     "KERNELS",
     "Bandwidth",
     "BandwidthLike",
-    "BinnedKernel",
     "Cauchy",
     "Erfc",
     "ExponentialLp",
@@ -65,13 +58,7 @@ __all__ = [
     "Product",
     "ProductKernel",
     "RationalQuadratic",
-    "ShiftInvariantKernel",
-    "has_spectrum",
-    "home",
-    "is_binned",
-    "is_product",
     "kernel_from_json",
-    "shape_of",
 ]
 
 KERNELS: dict[str, type[Any]] = {

@@ -1,147 +1,170 @@
-"""What the library asks of a kernel, and what more a family may ask.
+"""What the library asks of a kernel: exact values, and what families draw from.
 
 A kernel is a frozen value. Its bandwidth is what one unit of distance means; `Bandwidth.whiten`
 divides by it, and everything after that works in bandwidth units, where the bandwidth is one.
 
-======================  ===============================================================
-`Kernel`                exact values; that is enough to be a kernel
-`ShiftInvariantKernel`  a spectrum to draw frequencies from: `Fourier` serves it
-`ProductKernel`         a product over axes: `Spline` serves it
-`BinnedKernel`          a mixture of hats: `Hashing` serves it, by random binning
-======================  ===============================================================
+What more a kernel can say of itself has an answer here that stands where nothing is known. Nothing
+else in the library tells kernels apart.
 """
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.errors import ParameterError
 from dpkde.kernels.bandwidth import Bandwidth, Points
+from dpkde.kernels.partitions import Partition, Uncut
 
 Floats = NDArray[np.float64]
 Json = Mapping[str, Any]
 
+_FARTHEST = 4096.0
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
-@runtime_checkable
-class Kernel(Protocol):
-    """What the rest of the library asks of a kernel."""
+class Kernel(ABC):
+    """What the library asks of a kernel. The first three methods are enough to be one.
+
+    Attributes
+    ----------
+    name, version
+        What a release file calls it.
+    bandwidth
+        What one unit of distance means.
+    is_gaussian
+        Whether it is e^{−t²} on each axis, in bandwidth units: `FastGauss` serves it.
+    """
 
     name: ClassVar[str]
     version: ClassVar[int]
+    is_gaussian: ClassVar[bool] = False
+    bandwidth: Bandwidth
 
-    @property
-    def bandwidth(self) -> Bandwidth:
-        """What one unit of distance means."""
-        ...
-
+    @abstractmethod
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return k(x, y), shape (n_points, n_queries), exactly as the formula says."""
-        ...
 
+    @abstractmethod
     def integral(self, dim: int) -> float:
         """Return ∫ k(x, y) dx over the whole space: what turns a KDE into a density.
 
         ParameterError where it is infinite, or depends on y.
         """
-        ...
 
+    @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Return the parameters, without the name."""
-        ...
 
+    @property
+    def home(self) -> str:
+        """Where it lives: ``"space"``, ``"sphere"`` or ``"sets"``."""
+        return "space"
 
-@runtime_checkable
-class ShiftInvariantKernel(Kernel, Protocol):
-    """A positive definite kernel of the difference x − y, with k(x, x) = 1.
+    @property
+    def dim(self) -> int | None:
+        """The number of axes that it prescribes; None for any number."""
+        return self.bandwidth.dim
 
-    A class may set ``is_shift_invariant`` to False where an instance has no spectrum after all.
-    """
+    def lipschitz(self, dim: int) -> float:
+        """Return L with |k(x, y) − k(x, y′)| ≤ L‖y − y′‖₂; infinity where no L is known.
+
+        Distances are Euclidean, in bandwidth units; directions y have length one.
+        """
+        return math.inf
+
+    def modulus(self, dim: int, step: float) -> float:
+        """Return how much k(x, y) can change where coordinates of x − y move by `step` at most.
+
+        By the Lipschitz constant, or by positive definiteness: |k(a) − k(b)|² ≤ 2(1 − k(a − b)).
+        """
+        steep = self.lipschitz(dim) * math.sqrt(dim) * step
+        scale = np.array(self.bandwidth.value)
+        apart = (
+            step * np.ones((1, dim)) * (scale.sum(axis=1) if self.bandwidth.is_matrix else scale)
+        )
+        met = float(self.evaluate(apart, np.zeros((1, dim)))[0, 0])
+        return min(steep, math.sqrt(max(2 * (1 - met), 0.0)), 1.0)
+
+    @property
+    def fades(self) -> bool:
+        """Whether k(2Δ) ≤ k(Δ) is known: it falls along every ray, and is not negative."""
+        return False
+
+    @property
+    def is_positive_definite(self) -> bool:
+        """Whether it is known to be, with k(x, x) = 1. A spectrum makes it so, and so do cells."""
+        return self.is_shift_invariant or not isinstance(self.partition, Uncut)
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        """Whether it has a spectrum: `Fourier` serves it."""
+        return type(self).spectrum is not Kernel.spectrum
 
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
         """Return frequencies ω, shape (count, dim), in radians per bandwidth unit.
 
         They satisfy E cos ω·(x − y) = k(x, y) for x and y in bandwidth units.
         """
-        ...
+        raise ParameterError(f"the {self.name} kernel has no spectrum to draw frequencies from")
+
+    @property
+    def is_product(self) -> bool:
+        """Whether it is a product over axes: `Spline` serves it."""
+        return False
+
+    @property
+    def shape(self) -> ProductKernel:
+        """The same product with a bandwidth of one, where it can tell: all that an axis sees.
+
+        What is computed in bandwidth units is kept by this, and so for all bandwidths at once.
+        """
+        raise ParameterError(f"this {self.name} kernel is not a product over axes")
+
+    @property
+    def partition(self) -> Partition:
+        """The law of cells that x and y share with probability k(x, y): `Hashing` draws them."""
+        return Uncut(f"the {self.name} kernel has no hash")
 
 
-@runtime_checkable
-class ProductKernel(Kernel, Protocol):
-    """A kernel that is a product over axes: k(x, y) = ∏ profile(x_k − y_k) in bandwidth units."""
+class ProductKernel(Kernel):
+    """A kernel that is a product over axes: k(x, y) = ∏ profile(x_k − y_k) in bandwidth units.
+
+    Fits are kept by kernel: it has a hash, as every frozen dataclass does.
+    """
 
     @property
     def is_product(self) -> bool:
         """Whether it is one: for some kernels that depends on a parameter."""
-        ...
+        return True
+
+    @property
+    def shape(self) -> ProductKernel:
+        """The kernel itself."""
+        return self
 
     @property
     def is_smooth(self) -> bool:
-        """Whether the profile has no kink at zero."""
-        ...
+        """Whether the profile is known to have no kink at zero."""
+        return False
 
+    @abstractmethod
     def profile(self, offsets: Floats) -> Floats:
         """Return the factor of one axis: even, at most 1, and 1 at zero."""
-        ...
 
+    @abstractmethod
     def profile_reach(self, tolerance: float) -> float:
         """Return the distance beyond which the profile is below `tolerance`."""
-        ...
 
     def profile_transform(self, frequencies: Floats) -> Floats:
-        """Return ∫ profile(t) cos ωt dt over the whole line."""
-        ...
-
-    def __hash__(self) -> int:
-        """Fits are kept by kernel."""
-        ...
-
-
-@runtime_checkable
-class BinnedKernel(Kernel, Protocol):
-    """A mixture of hats: k(x, y) = E ∏ max(0, 1 − |x_k − y_k|/δ_k) over random pitches δ.
-
-    In one dimension that is every kernel that is convex and falls to zero on each side; δ then has
-    the density δ·k″(δ).
-    """
-
-    @property
-    def is_binned(self) -> bool:
-        """Whether it is one: for some kernels that depends on a parameter."""
-        ...
-
-    def pitches(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
-        """Return `count` draws of the pitches, shape (count, dim), in bandwidth units."""
-        ...
-
-
-def shape_of(kernel: Kernel) -> Kernel:
-    """Return the same kernel with a bandwidth of one, where it can tell: all that an axis sees.
-
-    What is computed in bandwidth units is kept by this, and so for all bandwidths at once.
-    """
-    shape: Kernel = getattr(kernel, "shape", kernel)
-    return shape
-
-
-def is_product(kernel: Kernel) -> bool:
-    """Tell whether splines can serve a kernel."""
-    return bool(getattr(kernel, "is_product", False))
-
-
-def is_binned(kernel: Kernel) -> bool:
-    """Tell whether random binning can serve a kernel."""
-    return bool(getattr(kernel, "is_binned", False))
-
-
-def home(kernel: Kernel | type[Any]) -> str:
-    """Return where a kernel lives: ``"space"``, ``"sphere"`` or ``"sets"``."""
-    return str(getattr(kernel, "home", "space"))
+        """Return ∫ profile(t) cos ωt dt over the whole line; by quadrature, without a formula."""
+        return cosine_transform(self, frequencies, _FARTHEST)
 
 
 def whitened(kernel: Kernel, points: Points, queries: Points) -> tuple[Points, Points]:

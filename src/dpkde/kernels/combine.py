@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.kernels.bandwidth import Bandwidth, Points
@@ -20,24 +20,22 @@ from dpkde.kernels.base import (
     Floats,
     Kernel,
     ProductKernel,
-    ShiftInvariantKernel,
     cosine_transform,
     gauss_points,
     graded,
-    home,
-    is_product,
 )
-from dpkde.kernels.smoothness import fades, lipschitz, modulus
+from dpkde.kernels.partitions import Combined, Partition
 
 MOST_PARTS = 16
 _FARTHEST = 1024.0
 
 
 @dataclass(frozen=True, init=False)
-class _Combined:
+class _Combined(Kernel):
     """Some kernels of the same home, in units of the least bandwidth among them."""
 
     kernels: tuple[Kernel, ...]
+    bandwidth: Bandwidth = field(init=False, repr=False, compare=False)
 
     def __init__(self, kernels: Sequence[Any]) -> None:
         if isinstance(kernels, Kernel) or not isinstance(kernels, Sequence):
@@ -45,38 +43,49 @@ class _Combined:
         parts = tuple(kernels)
         if not 1 <= len(parts) <= MOST_PARTS or not all(isinstance(p, Kernel) for p in parts):
             raise ParameterError(f"kernels must be a list of 1 to {MOST_PARTS} kernels")
-        homes = {home(part) for part in parts}
+        homes = {part.home for part in parts}
         if len(homes) > 1:
             raise ParameterError(
                 f"kernels of {' and '.join(sorted(homes))} cannot be combined: they live on "
                 "different things"
             )
-        axes = {dim for dim in map(_axes, parts) if dim is not None}
+        axes = {part.dim for part in parts if part.dim is not None}
         if len(axes) > 1:
             raise ParameterError(
                 f"kernels of {' and '.join(map(str, sorted(axes)))} axes cannot be combined"
             )
         object.__setattr__(self, "kernels", parts)
+        least = min(part.bandwidth.smallest() for part in parts)
+        object.__setattr__(self, "bandwidth", Bandwidth.of(least))
 
     @property
     def home(self) -> str:
         """Where all the parts live."""
-        return home(self.kernels[0])
-
-    @cached_property
-    def bandwidth(self) -> Bandwidth:
-        """The least bandwidth of any part in any direction: the unit that parts are measured in."""
-        return Bandwidth.of(min(part.bandwidth.smallest() for part in self.kernels))
+        return self.kernels[0].home
 
     @property
     def dim(self) -> int | None:
         """The number of axes that a part prescribes."""
-        return next((dim for dim in map(_axes, self.kernels) if dim is not None), None)
+        return next((part.dim for part in self.kernels if part.dim is not None), None)
 
     @property
     def is_shift_invariant(self) -> bool:
         """Where all the parts have a spectrum."""
-        return all(has_spectrum(part) for part in self.kernels)
+        return all(part.is_shift_invariant for part in self.kernels)
+
+    @property
+    def is_positive_definite(self) -> bool:
+        """Where all the parts are."""
+        return all(part.is_positive_definite for part in self.kernels)
+
+    @property
+    def partition(self) -> Partition:
+        """The cells of the parts."""
+        return Combined(self.kernels, self.bandwidth.smallest(), self._turns)
+
+    def _turns(self, generator: np.random.Generator, count: int) -> NDArray[np.bool_]:
+        """Return which parts cut each of `count` repetitions: all of them."""
+        return np.ones((len(self.kernels), count), dtype=np.bool_)
 
     @property
     def _shares(self) -> tuple[float, ...]:
@@ -86,27 +95,26 @@ class _Combined:
     @property
     def fades(self) -> bool:
         """Where all the parts do."""
-        return all(fades(part) for part in self.kernels)
+        return all(part.fades for part in self.kernels)
 
     def lipschitz(self, dim: int) -> float:
         """At most the sum of the parts' slopes: their own bandwidths are at least the whole's."""
-        slopes = (lipschitz(part, dim) for part in self.kernels)
+        slopes = (part.lipschitz(dim) for part in self.kernels)
         return sum(w * slope for w, slope in zip(self._shares, slopes, strict=True))
 
     def modulus(self, dim: int, step: float) -> float:
         """At most the sum over parts, whose coordinates move by no more, however turned."""
-        parts = (modulus(part, dim, step * math.sqrt(dim)) for part in self.kernels)
+        parts = (part.modulus(dim, step * math.sqrt(dim)) for part in self.kernels)
         return min(sum(w * part for w, part in zip(self._shares, parts, strict=True)), 1.0)
 
     def _spectra(self, generator: np.random.Generator, count: int, dim: int) -> list[Floats]:
         """Return frequencies of every part, in radians per unit of the whole."""
         unit = self.bandwidth.smallest()
-        found = []
-        for part in self.kernels:
-            assert isinstance(part, ShiftInvariantKernel)
-            # ω·(B⁻¹Δ) = (B⁻¹ω)·Δ, for a symmetric B.
-            found.append(part.bandwidth.whiten(part.spectrum(generator, count, dim)) * unit)
-        return found
+        # ω·(B⁻¹Δ) = (B⁻¹ω)·Δ, for a symmetric B.
+        return [
+            part.bandwidth.whiten(part.spectrum(generator, count, dim)) * unit
+            for part in self.kernels
+        ]
 
     def _parts_to_json(self) -> list[dict[str, Any]]:
         return [
@@ -116,7 +124,7 @@ class _Combined:
 
 
 @dataclass(frozen=True, init=False)
-class Product(_Combined):
+class Product(_Combined, ProductKernel):
     """k(x, y) = ∏ k_i(x, y), each part with its own bandwidth.
 
     Examples
@@ -152,21 +160,17 @@ class Product(_Combined):
     @property
     def is_product(self) -> bool:
         """Where all the parts are, with the same bandwidth for all axes."""
-        return all(is_product(part) and part.bandwidth.is_scalar for part in self.kernels)
+        return all(part.is_product and part.bandwidth.is_scalar for part in self.kernels)
 
     @property
     def is_smooth(self) -> bool:
         """Where all the parts are."""
-        return all(isinstance(part, ProductKernel) and part.is_smooth for part in self.kernels)
+        return all(part.is_product and part.shape.is_smooth for part in self.kernels)
 
     def _scaled(self) -> list[tuple[ProductKernel, float]]:
         """Return the parts, and how many of their bandwidths a unit of the whole is."""
         unit = self.bandwidth.smallest()
-        return [
-            (part, unit / part.bandwidth.smallest())
-            for part in self.kernels
-            if isinstance(part, ProductKernel)
-        ]
+        return [(part.shape, unit / part.bandwidth.smallest()) for part in self.kernels]
 
     def profile(self, offsets: Floats) -> Floats:
         """Return the product of the parts' profiles."""
@@ -246,9 +250,14 @@ class Mixture(_Combined):
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
         """Return frequencies of a part that is drawn for each."""
         spectra = np.array(self._spectra(generator, count, dim))
-        return np.asarray(spectra[self.owners(generator, count), np.arange(count)])
+        return np.asarray(spectra[self._owners(generator, count), np.arange(count)])
 
-    def owners(self, generator: np.random.Generator, count: int) -> np.ndarray[Any, Any]:
+    def _turns(self, generator: np.random.Generator, count: int) -> NDArray[np.bool_]:
+        """Return which part cuts each of `count` repetitions: one of them."""
+        numbers = np.arange(len(self.kernels))[:, np.newaxis]
+        return np.asarray(numbers == self._owners(generator, count))
+
+    def _owners(self, generator: np.random.Generator, count: int) -> NDArray[np.intp]:
         """Draw which part each of `count` draws is of."""
         edges = np.cumsum(self.weights)[:-1]
         return np.searchsorted(edges, generator.random(count), side="right")
@@ -256,15 +265,3 @@ class Mixture(_Combined):
     def to_json(self) -> dict[str, Any]:
         """Return the parts and their weights."""
         return {"kernels": self._parts_to_json(), "weights": list(self.weights)}
-
-
-def _axes(kernel: Kernel) -> int | None:
-    """Return the number of axes that a kernel prescribes."""
-    return getattr(kernel, "dim", None) or kernel.bandwidth.dim
-
-
-def has_spectrum(kernel: Kernel) -> bool:
-    """Tell whether Fourier features can serve a kernel."""
-    return isinstance(kernel, ShiftInvariantKernel) and bool(
-        getattr(kernel, "is_shift_invariant", True)
-    )

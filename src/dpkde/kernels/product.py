@@ -10,15 +10,15 @@ import numpy as np
 
 from dpkde.errors import ParameterError
 from dpkde.kernels.bandwidth import Bandwidth, BandwidthLike, Points
-from dpkde.kernels.base import Floats, distances, whitened
+from dpkde.kernels.base import Floats, ProductKernel, distances, whitened
+from dpkde.kernels.partitions import Partition, RandomBins
 
 
 @dataclass(frozen=True, init=False)
-class _Scaled:
+class _Scaled(ProductKernel):
     """A kernel whose only parameter is its bandwidth."""
 
     bandwidth: Bandwidth
-    is_product: ClassVar[bool] = True
     fades: ClassVar[bool] = True
 
     def __init__(self, bandwidth: Bandwidth | BandwidthLike | None = None) -> None:
@@ -60,6 +60,7 @@ class Gaussian(_Scaled):
     name: ClassVar[str] = "gaussian"
     version: ClassVar[int] = 1
     is_smooth: ClassVar[bool] = True
+    is_gaussian: ClassVar[bool] = True
 
     @classmethod
     def from_std(cls, std: BandwidthLike) -> Gaussian:
@@ -120,8 +121,10 @@ class Laplacian(_Scaled):
 
     name: ClassVar[str] = "laplacian"
     version: ClassVar[int] = 1
-    is_smooth: ClassVar[bool] = False
-    is_binned: ClassVar[bool] = True
+    # The density of pitches is δ·k″(δ) = δ·e^{−δ}, that of Gamma(2, 1).
+    partition: ClassVar[Partition] = RandomBins(
+        lambda generator, count, dim: generator.gamma(2.0, size=(count, dim))
+    )
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return exp(−‖B⁻¹(x − y)‖₁), shape (n_points, n_queries). O(n·q·d)."""
@@ -138,10 +141,6 @@ class Laplacian(_Scaled):
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
         """ω ~ independent standard Cauchy."""
         return generator.standard_cauchy((count, dim))
-
-    def pitches(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
-        """δ ~ Gamma(2, 1) an axis: its density is δ·k″(δ) = δ·e^{−δ}."""
-        return generator.gamma(2.0, size=(count, dim))
 
     def profile(self, offsets: Floats) -> Floats:
         """e^{−|t|}."""
@@ -225,8 +224,10 @@ class Hat(_Scaled):
 
     name: ClassVar[str] = "hat"
     version: ClassVar[int] = 1
-    is_smooth: ClassVar[bool] = False
-    is_binned: ClassVar[bool] = True
+    # Every bin is a bandwidth wide.
+    partition: ClassVar[Partition] = RandomBins(
+        lambda _, count, dim: np.ones((count, dim)), growth=1.2
+    )
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return ∏ max(0, 1 − |B⁻¹(x − y)|_k), shape (n_points, n_queries). O(n·q·d)."""
@@ -262,10 +263,6 @@ class Hat(_Scaled):
             kept = np.isfinite(y) & (generator.random(tries) < height)
             found = np.concatenate([found, 2 * y[kept]])
         return np.asarray(found[: count * dim].reshape(count, dim))
-
-    def pitches(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
-        """Return one: every bin is a bandwidth wide."""
-        return np.ones((count, dim))
 
     def profile(self, offsets: Floats) -> Floats:
         """max(0, 1 − |t|)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,11 +12,18 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.kernels import stable
 from dpkde.kernels.bandwidth import Bandwidth, BandwidthLike, Points
-from dpkde.kernels.base import Floats, cosine_transform, distances, gauss_points, whitened
-from dpkde.kernels.smoothness import steepest_ray
+from dpkde.kernels.base import (
+    Floats,
+    Kernel,
+    ProductKernel,
+    distances,
+    gauss_points,
+    whitened,
+)
+from dpkde.kernels.partitions import BallCarving, Partition, PoissonPlanes, RandomBins, Uncut
 from dpkde.numerics.numbers import is_real
 
-_FARTHEST = 4096.0
+_MARGIN = 1.01
 
 
 def number(value: Any, what: str, low: float, high: float) -> float:
@@ -26,7 +34,7 @@ def number(value: Any, what: str, low: float, high: float) -> float:
 
 
 @dataclass(frozen=True, init=False)
-class ExponentialLp:
+class ExponentialLp(ProductKernel):
     """k(x, y) = exp(−(‖x − y‖_p/σ)^power), for 0 < power ≤ p ≤ 2.
 
     power = p is the paper's ℓ_p^p kernel, a product over axes; power = 1 its ℓ_p kernel. p = 2,
@@ -77,9 +85,15 @@ class ExponentialLp:
         return self.p == 2
 
     @property
-    def is_binned(self) -> bool:
+    def partition(self) -> Partition:
         """For p ≤ 1 it is a mixture of Laplacians, which are mixtures of hats."""
-        return self.p <= 1
+        if self.p <= 1:
+            return RandomBins(self.pitches)
+        if self.power == 1:
+            return PoissonPlanes(self.p)
+        return Uncut(
+            "of the exponential-lp kernels with p above 1 only those of power 1 have a hash"
+        )
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return exp(−‖B⁻¹(x − y)‖_p^power), shape (n_points, n_queries). O(n·q·d)."""
@@ -131,17 +145,32 @@ class ExponentialLp:
         """ln(1/tolerance)^{1/p}."""
         return float((-math.log(tolerance)) ** (1 / self.p))
 
-    def profile_transform(self, frequencies: Floats) -> Floats:
-        """By quadrature: there is no formula."""
-        return cosine_transform(self, frequencies, _FARTHEST)
-
     def to_json(self) -> dict[str, Any]:
         """Return p, power and the bandwidth."""
         return {"p": self.p, "power": self.power, "bandwidth": self.bandwidth.to_json()}
 
 
+@lru_cache(maxsize=64)
+def _steepest_ray(kernel: Kernel) -> float:
+    """Return the steepest slope of a radial kernel along a ray, by differences on a fine grid."""
+    unit = type(kernel)(**{**kernel.to_json(), "bandwidth": 1.0})
+    r = np.concatenate([np.linspace(0, 1e-3, 101), np.linspace(1e-3, 8, 8001)[1:]])
+    values = unit.evaluate(r[:, np.newaxis], np.zeros((1, 1)))[:, 0]
+    return _MARGIN * float((np.abs(np.diff(values)) / np.diff(r)).max())
+
+
+class _Radial(Kernel):
+    """A kernel of ‖B⁻¹(x − y)‖₂ that falls along every ray."""
+
+    fades: ClassVar[bool] = True
+
+    def lipschitz(self, dim: int) -> float:
+        """The steepest slope along a ray."""
+        return _steepest_ray(self)
+
+
 @dataclass(frozen=True, init=False)
-class Matern:
+class Matern(_Radial):
     """k(x, y) = 2^{1−ν}/Γ(ν)·z^ν·K_ν(z), z = √(2ν)·‖x − y‖/ℓ, K_ν the modified Bessel function.
 
     The usual length-scale units: as ν grows the kernel tends to exp(−‖x − y‖²/2ℓ²), which is
@@ -163,7 +192,6 @@ class Matern:
 
     nu: float
     bandwidth: Bandwidth
-    fades: ClassVar[bool] = True
     name: ClassVar[str] = "matern"
     version: ClassVar[int] = 1
 
@@ -184,7 +212,7 @@ class Matern:
 
     def lipschitz(self, dim: int) -> float:
         """The steepest slope along a ray, infinite below ν = ½."""
-        return steepest_ray(self) if self.nu >= 0.5 else math.inf
+        return _steepest_ray(self) if self.nu >= 0.5 else math.inf
 
     def integral(self, dim: int) -> float:
         """(2π/ν)^{d/2}·Γ(ν + d/2)/Γ(ν)·det B."""
@@ -203,7 +231,7 @@ class Matern:
 
 
 @dataclass(frozen=True, init=False)
-class RationalQuadratic:
+class RationalQuadratic(_Radial):
     """k(x, y) = (1 + ‖x − y‖²/(aσ²))^{−a}: a mixture of Gaussians of all widths.
 
     As a grows it tends to exp(−‖x − y‖²/σ²), our `Gaussian`.
@@ -224,7 +252,6 @@ class RationalQuadratic:
 
     alpha: float
     bandwidth: Bandwidth
-    fades: ClassVar[bool] = True
     name: ClassVar[str] = "rational-quadratic"
     version: ClassVar[int] = 1
 
@@ -236,10 +263,6 @@ class RationalQuadratic:
         """Return (1 + ‖B⁻¹(x − y)‖²/a)^{−a}, shape (n_points, n_queries). O(n·q·d)."""
         squares = distances(*whitened(self, points, queries), 2)
         return np.asarray(np.exp(-self.alpha * np.log1p(squares / self.alpha)))
-
-    def lipschitz(self, dim: int) -> float:
-        """The steepest slope along a ray."""
-        return steepest_ray(self)
 
     def integral(self, dim: int) -> float:
         """(πa)^{d/2}·Γ(a − d/2)/Γ(a)·det B, for a > d/2."""
@@ -263,7 +286,7 @@ class RationalQuadratic:
 
 
 @dataclass(frozen=True, init=False)
-class Erfc:
+class Erfc(_Radial):
     """k(x, y) = erfc(r)/(2 − erfc(r)), r = ‖x − y‖/σ: the kernel of carving space with balls.
 
     Parameters
@@ -278,7 +301,7 @@ class Erfc:
     """
 
     bandwidth: Bandwidth
-    fades: ClassVar[bool] = True
+    partition: ClassVar[Partition] = BallCarving()
     name: ClassVar[str] = "erfc"
     version: ClassVar[int] = 1
 
@@ -288,10 +311,6 @@ class Erfc:
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return erfc(r)/(2 − erfc(r)), shape (n_points, n_queries). O(n·q·d)."""
         return _erfc(np.sqrt(distances(*whitened(self, points, queries), 2)))
-
-    def lipschitz(self, dim: int) -> float:
-        """The steepest slope along a ray."""
-        return steepest_ray(self)
 
     def integral(self, dim: int) -> float:
         """The area of the unit sphere times ∫ r^{d−1}·k(r) dr, by quadrature."""

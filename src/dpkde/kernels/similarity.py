@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dpkde.errors import ParameterError
 from dpkde.kernels.bandwidth import Bandwidth, Points
-from dpkde.kernels.base import Floats
+from dpkde.kernels.base import Floats, Kernel
+from dpkde.kernels.partitions import HalfSpaces, MinHash, Partition
 
 
 @dataclass(frozen=True)
-class _Unscaled:
+class _Unscaled(Kernel):
     """A kernel without parameters: it has no bandwidth to set."""
 
-    @property
-    def bandwidth(self) -> Bandwidth:
-        """One."""
-        return Bandwidth((1.0,), is_scalar=True)
+    bandwidth: Bandwidth = field(
+        default=Bandwidth((1.0,), is_scalar=True), init=False, repr=False, compare=False
+    )
 
     def to_json(self) -> dict[str, Any]:
         """Return nothing."""
@@ -43,6 +43,7 @@ class Geodesic(_Unscaled):
     name: ClassVar[str] = "geodesic"
     version: ClassVar[int] = 1
     home: ClassVar[str] = "sphere"
+    partition: ClassVar[Partition] = HalfSpaces()
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return 1 − θ/π, shape (n_points, n_queries); 0 with the zero vector. O(n·q·d)."""
@@ -55,8 +56,8 @@ class Geodesic(_Unscaled):
         return np.asarray((1 - angle / math.pi) * np.multiply.outer(some_x, some_y))
 
     def lipschitz(self, dim: int) -> float:
-        """1/π a radian."""
-        return 1 / math.pi
+        """½: an angle is at most π/2 times the distance, for y of length one, and k = 1 − θ/π."""
+        return 0.5
 
     def integral(self, dim: int) -> float:
         """Half the area of the unit sphere."""
@@ -88,6 +89,7 @@ class Jaccard(_Unscaled):
     name: ClassVar[str] = "jaccard"
     version: ClassVar[int] = 1
     home: ClassVar[str] = "sets"
+    partition: ClassVar[Partition] = MinHash()
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return |A ∩ B|/|A ∪ B|, shape (n_points, n_queries). O(n·q·universe)."""

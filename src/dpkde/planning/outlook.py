@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.families.base import Outlook
-from dpkde.kernels import ProductKernel, home, is_product, shape_of
+from dpkde.kernels import ProductKernel
 from dpkde.kernels.base import gauss_points, graded
 from dpkde.privacy.budget import Budget, Guarantee, Spend
 from dpkde.space.frame import Frame
@@ -76,8 +76,8 @@ def evenly_spread(frame: Frame) -> float:
 
     ½ for directions; for sets that of single elements; 0 where nothing is known.
     """
-    if home(frame.kernel) != "space":
-        return 0.5 if home(frame.kernel) == "sphere" else 1 / frame.dim
+    if frame.kernel.home != "space":
+        return 0.5 if frame.kernel.home == "sphere" else 1 / frame.dim
     shares = _shares(frame)
     return 0.0 if shares is None else float(shares.prod())
 
@@ -88,13 +88,12 @@ def _shares(frame: Frame) -> NDArray[np.float64] | None:
     That is about the part of an axis that a kernel covers.
     """
     kernel, halves = frame.kernel, frame.halves()
-    if home(kernel) != "space" or halves is None:
+    if kernel.home != "space" or halves is None:
         return None
     with np.errstate(all="ignore"):  # bounds may be as far apart as floats go
         try:
-            shape = shape_of(kernel)
-            if isinstance(shape, ProductKernel) and is_product(kernel):
-                whole = _profile_integral(shape)
+            if kernel.is_product:
+                whole = _profile_integral(kernel.shape)
             else:
                 unit = kernel.integral(frame.dim) / kernel.bandwidth.determinant(frame.dim)
                 whole = float(unit ** (1 / frame.dim))

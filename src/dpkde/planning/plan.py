@@ -434,8 +434,8 @@ def make_frame(
     kernel: Kernel, domain: Domain, dim: int | None, fallback_dim: int | None = None
 ) -> Frame:
     """Check the kernel and build the frame; `fallback_dim` counts where nothing tells the width."""
-    if isinstance(kernel, type) or not isinstance(kernel, Kernel):
+    if not isinstance(kernel, Kernel):
         raise ParameterError(
-            f"kernel must be a kernel such as dpkde.Gaussian(bandwidth=0.1), got {kernel!r}"
+            f"kernel must be a dpkde.Kernel, such as dpkde.Gaussian(bandwidth=0.1), got {kernel!r}"
         )
     return Frame.of(kernel, domain, dim, fallback_dim)

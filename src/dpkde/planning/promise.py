@@ -36,8 +36,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import Worst
-from dpkde.kernels import Points, home
-from dpkde.kernels.smoothness import lipschitz
+from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real
 from dpkde.privacy.laws import Law
 from dpkde.privacy.laws.tails import bounded, deviation
@@ -105,7 +104,7 @@ def promise_from_json(entry: Any, frame: Frame) -> Promise | None:
         alpha, eta, pitch = (entry[key] for key in ("alpha", "eta", "pitch"))
     except (LookupError, TypeError):
         raise FormatError("the promise in this file is damaged") from None
-    least = 0.0 if home(frame.kernel) == "sets" else 1e-12
+    least = 0.0 if frame.kernel.home == "sets" else 1e-12
     for value, low, high in (
         (alpha, 1e-9, 1.0),
         (eta, 1e-9, 1.0),
@@ -115,7 +114,7 @@ def promise_from_json(entry: Any, frame: Frame) -> Promise | None:
             raise FormatError("the promise in this file is damaged")
     if pitch is None:
         return Promise(float(alpha), float(eta))
-    if home(frame.kernel) == "space" and frame.domain.halves(frame.dim) is None:
+    if frame.kernel.home == "space" and frame.domain.halves(frame.dim) is None:
         raise FormatError("the promise in this file needs bounds, and it has none")
     return Promise(float(alpha), float(eta), float(pitch))
 
@@ -123,21 +122,19 @@ def promise_from_json(entry: Any, frame: Frame) -> Promise | None:
 def grid_pitch(frame: Frame, cost: float) -> float:
     """Return the pitch of a grid on which moving a query costs at most `cost`; 0 for sets.
 
-    In space a query moves by h√d/2. A direction of length 1 moves by that much, and its angle by
-    at most π/2 times as much.
+    In space a query moves by h√d/2, and so does a direction of length 1.
     """
-    place = home(frame.kernel)
-    if place == "sets":
+    if frame.kernel.home == "sets":
         return 0.0
-    steep = lipschitz(frame.kernel, frame.dim) * (math.pi / 2 if place == "sphere" else 1.0)
-    if not math.isfinite(steep):
+    rate = moving_cost(frame, 1.0)
+    if not math.isfinite(rate):
         raise ParameterError(
             f"simultaneous needs a kernel with a Lipschitz constant, and none is known of this "
             f"{frame.kernel.name} kernel"
         )
-    if place == "space" and frame.halves() is None:
+    if frame.kernel.home == "space" and frame.halves() is None:
         raise ParameterError("simultaneous needs bounds: all queries inside them are meant")
-    return 2 * cost / (steep * math.sqrt(frame.dim))
+    return cost / rate
 
 
 def _steps(frame: Frame, pitch: float) -> NDArray[np.float64]:
@@ -149,10 +146,9 @@ def _steps(frame: Frame, pitch: float) -> NDArray[np.float64]:
 
 def to_grid(frame: Frame, queries: Points, pitch: float | None) -> Points:
     """Return queries moved to the nearest place of the grid; from inside a box never out of it."""
-    place = home(frame.kernel)
-    if not pitch or place == "sets":
+    if not pitch or frame.kernel.home == "sets":
         return queries
-    if place == "sphere":
+    if frame.kernel.home == "sphere":
         directions = frame.locate(queries)
         moved = np.clip(np.rint(directions / pitch) * pitch, -1.0, 1.0)
         return np.where((moved != 0).any(axis=1, keepdims=True), moved, queries)
@@ -177,11 +173,10 @@ def log_grid_size(frame: Frame, pitch: float | None) -> float:
     """Return ln N, the number of places that queries inside the bounds are moved to."""
     if pitch is None:
         return 0.0
-    place = home(frame.kernel)
-    if place == "sets":
+    if frame.kernel.home == "sets":
         return frame.dim * math.log(2)
     widths = np.full(frame.dim, 2 / pitch)
-    if place == "space":
+    if frame.kernel.home == "space":
         halves = frame.domain.halves(frame.dim)
         assert halves is not None
         widths = 2 * halves / _steps(frame, pitch)
@@ -192,9 +187,7 @@ def moving_cost(frame: Frame, pitch: float | None) -> float:
     """Return what moving queries to the grid costs at most."""
     if not pitch:
         return 0.0
-    steep = lipschitz(frame.kernel, frame.dim)
-    steep *= math.pi / 2 if home(frame.kernel) == "sphere" else 1.0
-    return steep * pitch * math.sqrt(frame.dim) / 2
+    return frame.kernel.lipschitz(frame.dim) * pitch * math.sqrt(frame.dim) / 2
 
 
 @dataclass(frozen=True)

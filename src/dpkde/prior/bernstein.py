@@ -33,7 +33,6 @@ from dpkde.prior.placed import (
     ROOM,
     Placed,
     PlacedAxis,
-    axis_profile,
     box_halves,
     box_obstacle,
     check_cells,
@@ -99,10 +98,9 @@ class Bernstein(PlacedAxis):
         self.check(frame)
         check_cells(self.name, self.order + 1, frame.dim)
         halves = box_halves(frame)
-        kernel = axis_profile(frame.kernel)
-        if kernel is None:
+        if not frame.kernel.is_product:
             return _AnyKernel(self.order, halves, frame)
-        return _Product(self.order, halves, kernel)
+        return _Product(self.order, halves, frame.kernel.shape)
 
     def axis_values(self, kernel: ProductKernel, half: float, x: Floats, y: Floats) -> Floats:
         """Return Σ_ν profile(x − node_ν)·basis_ν(y)."""

@@ -38,7 +38,6 @@ from dpkde.prior.placed import (
     ROOM,
     Placed,
     PlacedAxis,
-    axis_profile,
     box_halves,
     box_obstacle,
     check_cells,
@@ -100,10 +99,9 @@ class EvenTrig(PlacedAxis):
         """Return f and g for a kernel and a box."""
         self.check(frame)
         check_cells(self.name, self.degree, frame.dim)
-        kernel = axis_profile(frame.kernel)
-        if kernel is None:
+        if not frame.kernel.is_product:
             return _AnyKernel(self.degree, box_halves(frame), frame)
-        return _Product(self.degree, box_halves(frame), kernel)
+        return _Product(self.degree, box_halves(frame), frame.kernel.shape)
 
     def axis_values(self, kernel: ProductKernel, half: float, x: Floats, y: Floats) -> Floats:
         """Return Σ_r T_r(x/half)·c_r(y)."""

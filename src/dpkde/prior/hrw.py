@@ -23,16 +23,7 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.families.base import about
 from dpkde.families.custom import Floats, Limits
-from dpkde.kernels import (
-    Geodesic,
-    Jaccard,
-    Kernel,
-    Mixture,
-    Points,
-    Product,
-    has_spectrum,
-    is_binned,
-)
+from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real
 from dpkde.prior.base import (
     Answered,
@@ -93,7 +84,7 @@ class HRW(QueryMechanism):
     def session(self, private: Private, budget: Budget, most_queries: int) -> HrwSession:
         """Return a session in which the whole budget pays for all queries together."""
         kernel = private.frame.kernel
-        if not is_positive_definite(kernel):
+        if not kernel.is_positive_definite:
             raise ParameterError(
                 f"HRW needs a positive definite kernel, and {kernel.name} is not known to be one: "
                 "use one with a spectrum, such as dpkde.Gaussian(1.0)"
@@ -107,17 +98,6 @@ class HRW(QueryMechanism):
         private.check_work(most_queries + most_queries**2 // _SOLVE_SHARE)
         count, whole = concentrated_shares(private, budget, 1.0, self.name)
         return HrwSession(self.jitter, private, budget, most_queries, count, whole)
-
-
-def is_positive_definite(kernel: Kernel) -> bool:
-    """Tell whether a kernel is known to be positive definite with k(x, x) = 1.
-
-    A kernel of one's own may say so by ``is_positive_definite = True``.
-    """
-    if isinstance(kernel, (Product, Mixture)):
-        return all(is_positive_definite(part) for part in kernel.kernels)
-    known = isinstance(kernel, (Geodesic, Jaccard)) or has_spectrum(kernel) or is_binned(kernel)
-    return known or bool(getattr(kernel, "is_positive_definite", False))
 
 
 class Projections(Placed):

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import Tensors, about, no_repetitions
 from dpkde.families.custom import CustomFamily, CustomLayout, CustomPair, Drawn, Floats, Limits
-from dpkde.kernels import Kernel, Points, ProductKernel, home, is_product
+from dpkde.kernels import Points, ProductKernel
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
 from dpkde.space.frame import Frame
@@ -189,7 +189,7 @@ class PlacedPair(CustomPair):
 
 def box_obstacle(frame: Frame) -> str | None:
     """Return why a kernel and domain have no box to lay a lattice over; None where they have."""
-    if home(frame.kernel) != "space":
+    if frame.kernel.home != "space":
         return f"the {frame.kernel.name} kernel does not live in space"
     halves = frame.halves()
     if halves is None:
@@ -247,11 +247,6 @@ def unit_values(values: Any) -> Floats:
     return np.where(array >= 0, np.minimum(array, 1.0), 0.0)
 
 
-def axis_profile(kernel: Kernel) -> ProductKernel | None:
-    """Return the kernel where it is a product over axes; else None."""
-    return kernel if isinstance(kernel, ProductKernel) and is_product(kernel) else None
-
-
 @lru_cache(maxsize=256)
 def axis_bias(family: PlacedAxis, kernel: ProductKernel, half: float) -> tuple[float, float]:
     """Return the largest error of an axis on a grid of x and y, and the relative one, typically.
@@ -278,18 +273,17 @@ class PlacedAxis(PlacedFamily):
         From errors of each axis on a grid: ∏(1 + e_k) − 1. NaN for kernels that are no product.
         """
         self.check(frame)
-        kernel = axis_profile(frame.kernel)
-        if kernel is None:
+        if not frame.kernel.is_product:
             return math.nan
-        return math.prod(1 + axis_bias(self, kernel, h)[0] for h in box_halves(frame).tolist()) - 1
+        axes = box_halves(frame).tolist()
+        return math.prod(1 + axis_bias(self, frame.kernel.shape, h)[0] for h in axes) - 1
 
     def relative_bias(self, frame: Frame) -> float | None:
         """Return the typical relative error √(∏(1 + r_k²) − 1); None where kernels are no product.
 
         As for a single record: over many, spread out, errors partly cancel.
         """
-        kernel = axis_profile(frame.kernel)
-        if kernel is None:
+        if not frame.kernel.is_product:
             return None
-        errors = [axis_bias(self, kernel, h)[1] for h in box_halves(frame).tolist()]
+        errors = [axis_bias(self, frame.kernel.shape, h)[1] for h in box_halves(frame).tolist()]
         return math.sqrt(math.prod(1 + error**2 for error in errors) - 1)

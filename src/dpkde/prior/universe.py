@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpkde.errors import ParameterError
-from dpkde.kernels import Points, home
-from dpkde.kernels.smoothness import lipschitz
+from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.space.frame import Frame
 
@@ -139,7 +138,7 @@ class Universe:
         ]
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, frame.dim)
         points.setflags(write=False)
-        speed, widths = lipschitz(frame.kernel, frame.dim), frame.halves()
+        speed, widths = frame.kernel.lipschitz(frame.dim), frame.halves()
         if not math.isfinite(speed) or widths is None or frame.kernel.bandwidth.is_matrix:
             return cls(points, shape, None)
         return cls(points, shape, speed * math.hypot(*(widths / np.array(shape)).tolist()))
@@ -150,13 +149,13 @@ def grid_shape(
 ) -> tuple[int, ...]:
     """Return how many points each axis of the grid has; nothing is built."""
     halves = frame.halves()
-    if home(frame.kernel) != "space" or halves is None:
+    if frame.kernel.home != "space" or halves is None:
         raise ParameterError("a universe needs bounds in space, such as bounds=[(0, 1), (-5, 5)]")
     if points_per_axis is not None:
         return (whole(points_per_axis, "points_per_axis"),) * frame.dim
     if alpha is None:
         raise ParameterError("give alpha, such as alpha=0.1, or points_per_axis")
-    speed = lipschitz(frame.kernel, frame.dim)
+    speed = frame.kernel.lipschitz(frame.dim)
     if not math.isfinite(speed) or frame.kernel.bandwidth.is_matrix:
         raise ParameterError(
             "no pitch is known for this kernel or a matrix bandwidth: give points_per_axis"

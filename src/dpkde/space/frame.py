@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError, SchemaError
-from dpkde.kernels import Kernel, Points, home
+from dpkde.kernels import Kernel, Points
 from dpkde.numerics.numbers import LARGEST
 from dpkde.space.domain import Box, Domain, Mask, Sets, Sphere, Unbounded
 
@@ -59,7 +59,7 @@ class Frame:
         told = {
             "the table": dim,
             "the bounds": domain.dim,
-            "the bandwidth": getattr(kernel, "dim", None) or kernel.bandwidth.dim,
+            "the bandwidth": kernel.dim,
         }
         known = {source: value for source, value in told.items() if value is not None}
         if not known and fallback_dim is not None:
@@ -71,7 +71,7 @@ class Frame:
                 "sets": "bounds=dpkde.Sets(universe)",
             }
             raise ParameterError(
-                f"the number of columns is open: give {ways[home(kernel)]}, or dim= to plan"
+                f"the number of columns is open: give {ways[kernel.home]}, or dim= to plan"
             )
         if len(set(known.values())) > 1:
             said = ", ".join(f"{value} in {source}" for source, value in known.items())
@@ -79,7 +79,7 @@ class Frame:
         count = next(iter(known.values()))
         if count < 1:
             raise SchemaError("points need at least one column")
-        place = home(kernel)
+        place = kernel.home
         if place != "space" and isinstance(domain, Unbounded):
             domain = Sphere() if place == "sphere" else Sets(count)
         if place != "space" and domain.kind != place:
@@ -147,7 +147,7 @@ class Frame:
         bandwidths no kernel sees a record, and squares would overflow: queries stop there.
         """
         with np.errstate(all="ignore"):
-            if home(self.kernel) != "space":
+            if self.kernel.home != "space":
                 queries = self.domain._settle(queries)[0]
             located = self.kernel.bandwidth.whiten(queries - self.domain.centre(self.dim))
             return np.clip(located, -LARGEST, LARGEST, out=located)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpkde.kernels import Points, home
+from dpkde.kernels import Points
 from dpkde.space.domain import universe_of
 from dpkde.space.frame import Frame
 from dpkde.tables import check_known, is_frame, is_sparse, open_points, query_sets
@@ -28,7 +28,7 @@ def places_of(queries: QueriesLike, frame: Frame, columns: Sequence[str] | None)
         parts = [piece.rows() for piece in open_points(queries, columns).read()]
         queries = np.concatenate(parts) if parts else np.empty((0, frame.dim))
     places = as_queries(queries, frame.dim)
-    if home(frame.kernel) == "sphere":
+    if frame.kernel.home == "sphere":
         directed = np.abs(places).max(axis=1, initial=0.0, keepdims=True) > 0
         places = np.where(directed, places, np.nan)
     return places

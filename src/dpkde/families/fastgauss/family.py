@@ -46,7 +46,7 @@ from dpkde.families.fastgauss.expansion import hermite_functions, quality, terms
 from dpkde.families.spline.family import MOST_CELLS
 from dpkde.families.spline.grid import unbounded
 from dpkde.families.spline.resolution import MOST_CHOSEN
-from dpkde.kernels import Gaussian, Points
+from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
@@ -125,7 +125,7 @@ class FastGauss(Family):
     @classmethod
     def obstacle(cls, frame: Frame) -> str | None:
         """The Gaussian kernel, in a bounded domain."""
-        if not isinstance(frame.kernel, Gaussian):
+        if not frame.kernel.is_gaussian:
             return f"it expands the Gaussian kernel only, not the {frame.kernel.name} kernel"
         if frame.dim > MOST_AXES:
             return f"{frame.dim} columns are more than the {MOST_AXES} that it takes"

@@ -36,8 +36,7 @@ from dpkde.families.base import (
     Worst,
 )
 from dpkde.families.fourier import spectrum
-from dpkde.kernels import Points, ShiftInvariantKernel, has_spectrum
-from dpkde.kernels.smoothness import fades, modulus
+from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
@@ -104,7 +103,7 @@ class Fourier(Family):
     @classmethod
     def obstacle(cls, frame: Frame) -> str | None:
         """Every kernel with a spectrum, in any domain that is not wider than 2^24 bandwidths."""
-        if not has_spectrum(frame.kernel):
+        if not frame.kernel.is_shift_invariant:
             return f"the {frame.kernel.name} kernel has no spectrum to draw frequencies from"
         if frame.dim > spectrum.MOST_COLUMNS:
             return f"{frame.dim} columns are more than the {spectrum.MOST_COLUMNS} that it takes"
@@ -185,8 +184,8 @@ class FourierLayout(Layout):
         d, frame, reach = self.frequencies, self.frame, self.frame.reach()
         if reach is None or reach * 2.0**self.step_bits > _LIMIT:
             return None
-        bias = modulus(frame.kernel, frame.dim, 2.0**-self.step_bits) + 4 * 2.0**-bits + 1e-6
-        variance = 9 / 16 if fades(frame.kernel) else 1.0
+        bias = frame.kernel.modulus(frame.dim, 2.0**-self.step_bits) + 4 * 2.0**-bits + 1e-6
+        variance = 9 / 16 if frame.kernel.fades else 1.0
         if self.family.form == "phase":
             return Worst(bias, (variance + 0.5) / d, 3 / d, 2 / d**0.5 / 2**bits, 2 / d / 2**bits)
         return Worst(bias, variance / d, 2 / d, 1 / d**0.5 / 2**bits, 1 / d / 2**bits)
@@ -212,7 +211,6 @@ class FourierLayout(Layout):
     def draw(self, bits: int, seed: int) -> FourierPair:
         """Draw D frequencies; the first ones of a seed are the same whatever D is."""
         d, kernel, form = self.frequencies, self.frame.kernel, self.family.form
-        assert isinstance(kernel, ShiftInvariantKernel)
         frequencies, phase = spectrum.draw(kernel, self.frame.dim, d, self.step_bits, seed)
         offsets = phase if form == "phase" else np.zeros(d, dtype=np.int32)
         return FourierPair(self, bits, frequencies, offsets)

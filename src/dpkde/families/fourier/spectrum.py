@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
-from dpkde.kernels import ShiftInvariantKernel
+from dpkde.kernels import Kernel
 
 MOST_NUMBERS, MOST_NUMBERS_CHOSEN = 1 << 28, 1 << 26
 """Most numbers in all frequencies together, 4 bytes each in a release: if asked for, if chosen."""
@@ -24,7 +24,7 @@ Integers = NDArray[np.int32]
 
 
 def draw(
-    kernel: ShiftInvariantKernel, dim: int, count: int, step_bits: int, seed: int
+    kernel: Kernel, dim: int, count: int, step_bits: int, seed: int
 ) -> tuple[Integers, Integers]:
     """Return frequencies and phases; the first ones of a seed are the same for every count.
 

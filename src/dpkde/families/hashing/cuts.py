@@ -10,13 +10,12 @@ cut        cells                                       kernels
 `Least`    the first element in a random order         Jaccard
 =========  ==========================================  ================================
 
-A cut adds to the keys of some repetitions; `partitions` draws the cuts of each kernel. Why the
-probabilities are right is in ``proof.md``. Everything here is public.
+A cut adds to the keys of some repetitions; the laws in `dpkde.kernels.partitions` say what is drawn
+for which kernel. Why the probabilities are right is in ``proof.md``. Everything here is public.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -26,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import FormatError
+from dpkde.kernels.partitions import LARGEST_RADIUS, MOST_BALLS, MOST_NUMBERS, balls_needed
 
 Rows = NDArray[np.float32]
 Keys = NDArray[np.int32]
@@ -33,11 +33,6 @@ Keys = NDArray[np.int32]
 FINEST, COARSEST = 2.0**-10, 2.0**20
 """Pitches are kept within these, in bandwidths."""
 RADIUS_BITS = 14
-LARGEST_RADIUS = 1.625
-"""Of a ball, in bandwidths: above that of the last of 2¹⁴ parts of equal probability."""
-MOST_BALLS = 1 << 13
-MOST_NUMBERS = 1 << 26
-"""Most numbers that the cuts of a release may consist of, a quarter of a gigabyte."""
 
 
 class Cut(ABC):
@@ -255,17 +250,6 @@ _TYPES = {
     "orders": np.int32,
     "squares": np.float32,
 }
-
-
-def balls_needed(halves: NDArray[Any]) -> int:
-    """Return how many balls leave a point of the box uncovered with probability e⁻²⁰ at most.
-
-    A ball of radius ½√Exp(1) has volume (π/4)^{d/2} on average, out of the box that centres are
-    drawn from, which is `LARGEST_RADIUS` wider on every side.
-    """
-    widths = 2 * (np.asarray(halves, dtype=np.float64) + LARGEST_RADIUS)
-    log = float(np.log(widths).sum()) - len(widths) / 2 * math.log(math.pi / 4)
-    return math.ceil(20 * math.exp(min(log, 40.0)))
 
 
 def restore(tensors: dict[str, NDArray[Any]], repetitions: int, dim: int) -> list[Cut]:

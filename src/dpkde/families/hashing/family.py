@@ -4,8 +4,8 @@ Each of I repetitions cuts space into random cells, such that x and y share one 
 k(x, y). A record adds ±1 to the bucket of its cell; a query reads the bucket of its own, times the
 sign, and averages over repetitions. Cells are hashed into B' buckets, and each cell has a random
 sign, so that cells which collide cancel on average: unbiased at any B'. Where a repetition has at
-most B' cells they are numbered, and none collide. The cells of each kernel are drawn in
-`partitions`, from the cuts in `cuts`; the compiled loops are in `cells`, the proof in
+most B' cells they are numbered, and none collide. What is drawn for a kernel is said by its
+`Kernel.partition`; the cuts are in `cuts`, the compiled loops in `cells`, the proof in
 ``proof.md``.
 
 Directions need no buckets: a plane through the origin has two sides, f is the side, ±1, and
@@ -41,7 +41,7 @@ from dpkde.families.base import (
 )
 from dpkde.families.hashing import cuts, partitions, worst
 from dpkde.families.hashing.cuts import Cut
-from dpkde.kernels import Geodesic, Points
+from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
@@ -110,7 +110,7 @@ class Hashing(Family):
     def obstacle(cls, frame: Frame) -> str | None:
         """Kernels with a hash, in a domain that is not wider than 2^13 bandwidths."""
         halves = frame.halves()
-        found = partitions.obstacle(frame.kernel, halves)
+        found = frame.kernel.partition.obstacle(halves)
         if found is None and halves is not None and not (halves <= FARTHEST).all():
             return "the bounds are more than 2^13 bandwidths apart; use a larger bandwidth"
         return found
@@ -118,7 +118,7 @@ class Hashing(Family):
     @classmethod
     def terms(cls, frame: Frame) -> Terms:
         """Cost depends on how the kernel cuts space."""
-        return Terms(partitions.cost(frame.kernel), "none", "Δ₁ = I, Δ₂ = √I, Δ∞ = 1")
+        return Terms(frame.kernel.partition.cost, "none", "Δ₁ = I, Δ₂ = √I, Δ∞ = 1")
 
     def layout(self, frame: Frame) -> HashingLayout:
         """Return the partitions, repetitions and buckets being given."""
@@ -136,7 +136,7 @@ class Hashing(Family):
         self.check(frame)
         sizes = [1 << power for power in range(MOST_BUCKETS.bit_length())]
         sizes = [buckets for buckets in sizes if buckets > 1 or self.signed]
-        if self.signed and isinstance(frame.kernel, Geodesic):
+        if self.signed and frame.kernel.partition.has_sides:
             sizes = [1]
         most = partitions.most_repetitions(frame)
         steps = range(2 * partitions.MOST_REPETITIONS.bit_length() - 1)
@@ -176,7 +176,7 @@ class HashingLayout(Layout):
     def is_sides(self) -> bool:
         """Whether these are directions in one bucket, where the side of a plane is the sign."""
         single = self.family.signed and self.buckets == 1
-        return single and isinstance(self.frame.kernel, Geodesic)
+        return single and self.frame.kernel.partition.has_sides
 
     def bounds(self, bits: int) -> Bounds:
         """A record adds ±2^bits to one bucket of each repetition; see the proof.
@@ -208,22 +208,23 @@ class HashingLayout(Layout):
     @property
     def nanoseconds(self) -> float:
         """What a record takes, roughly."""
-        return self.repetitions * (5 + partitions.nanoseconds(self.frame))
+        law = self.frame.kernel.partition
+        return self.repetitions * (5 + law.nanoseconds(self.frame.halves(), self.frame.dim))
 
     def predict(self, outlook: Outlook) -> Prediction:
         """Noise from the best law; sampling √((Var m + (q − E m²)/B')/I).
 
         m is the mass of the query's cell and q the mean kernel value over pairs of records, for
-        which `typical_density` stands; see `partitions.squared_mass`.
+        which `typical_density` stands; see `Partition.squared_mass`.
         """
-        frame, buckets = self.frame, self.buckets
+        law, halves, buckets = self.frame.kernel.partition, self.frame.halves(), self.buckets
         density = outlook.typical_density
         if self.is_sides:
             lean = max(2 * density - 1, _LEAN)
             variance, gain = lean * (1 - lean) / 4, 0.5
         else:
-            square = partitions.squared_mass(frame, density)
-            collisions = 0.0 if partitions.cells_expected(frame) <= buckets / 2 else 1 / buckets
+            square = law.squared_mass(halves, self.frame.dim, density)
+            collisions = 0.0 if law.cells(halves) <= buckets / 2 else 1 / buckets
             variance = square - density**2 + (density - square) * collisions
             gain = 1.0
             if not self.family.signed:
@@ -240,9 +241,9 @@ class HashingLayout(Layout):
         self.bounds(bits)  # refuses a table that does not fit
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
         halves = frame.halves()
-        pad = partitions.Sketchpad(generator, halves, frame.dim)
+        pad = partitions.CutPad(generator, halves, frame.dim)
         reps = np.arange(repetitions, dtype=np.int32)
-        made = pad.cut(frame.kernel, reps, np.ones(frame.dim))
+        made = frame.kernel.partition.draw(pad, reps, np.ones(frame.dim))
         base = pad.words(repetitions)
         moves = np.full(repetitions, 33 - buckets.bit_length(), dtype=np.int32)
         if self.is_sides:
@@ -406,7 +407,7 @@ class HashingPair(Pair):
         """Return queries in the frame; those outside a box that cells are drawn in are refused."""
         located = self.frame.locate(queries)
         halves = self.frame.halves()
-        if halves is not None and partitions.needs_box(self.frame.kernel):
+        if halves is not None and self.frame.kernel.partition.needs_box:
             beyond = ~(np.abs(located) <= halves * (1 + 1e-9)).all(axis=1)
             outside = np.isfinite(queries).all(axis=1) & beyond
             if outside.any():

@@ -40,7 +40,7 @@ from dpkde.families.base import (
 from dpkde.families.spline import narrow, resolution, worst
 from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.spline.grid import Grid, unbounded
-from dpkde.kernels import Points, ProductKernel, is_product, shape_of
+from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
@@ -121,8 +121,7 @@ class Spline(Family):
 
         Where 1 − profile(t) goes like |t|^r at zero, splines of spacing h are off by some h^r.
         """
-        kernel, bias = frame.kernel, "∝ h^(p+1)"
-        assert isinstance(kernel, ProductKernel)
+        kernel, bias = frame.kernel.shape, "∝ h^(p+1)"
         if not kernel.is_smooth:
             near, far = 1 - kernel.profile(np.array([1e-6, 2e-6]))
             bias = f"∝ h^{np.log2(far / near):.2g} at zero"
@@ -132,9 +131,9 @@ class Spline(Family):
     def obstacle(cls, frame: Frame) -> str | None:
         """Product kernels, in a bounded domain."""
         kernel = frame.kernel
-        if not isinstance(kernel, ProductKernel) or not is_product(kernel):
+        if not kernel.is_product:
             return f"this {kernel.name} kernel is not a product over axes"
-        if float(kernel.profile(np.array([FARTHEST]))[0]) > FADED:
+        if float(kernel.shape.profile(np.array([FARTHEST]))[0]) > FADED:
             return f"this {kernel.name} kernel has not faded {FARTHEST:g} bandwidths away"
         return unbounded(frame)
 
@@ -186,13 +185,6 @@ class SplineLayout(Layout):
         """Return the layout of a family with one entry per axis."""
         return cls(family, frame, Grid.of(family, frame))
 
-    @cached_property
-    def kernel(self) -> ProductKernel:
-        """The kernel of one axis."""
-        kernel = shape_of(self.frame.kernel)
-        assert isinstance(kernel, ProductKernel)
-        return kernel
-
     def bounds(self, bits: int) -> Bounds:
         """L1 is 2^bits exactly; L2 by the largest squares of each axis; see the proof."""
         if self.grid.cells > MOST_CELLS:
@@ -205,7 +197,7 @@ class SplineLayout(Layout):
     @cached_property
     def quality(self) -> tuple[float, float]:
         """The gain over all axes, and the relative error."""
-        return resolution.quality(self.kernel, self.grid)
+        return resolution.quality(self.frame.kernel.shape, self.grid)
 
     @property
     def nanoseconds(self) -> float:
@@ -223,7 +215,7 @@ class SplineLayout(Layout):
 
     def worst(self, bits: int) -> Worst:
         """Return the largest error of the fit and the largest coefficients; see `worst`."""
-        return worst.of_grid(self.kernel, self.grid, bits)
+        return worst.of_grid(self.frame.kernel.shape, self.grid, bits)
 
     def draw(self, bits: int, seed: int) -> SplinePair:
         """Return the pair: nothing is random."""
@@ -385,7 +377,7 @@ class SplinePair(Pair):
 
     def _group(self, located: Points) -> NDArray[np.float64]:
         """Return what narrow axes say to each query: one number for each cell of their group."""
-        kernel, grid = self.layout.kernel, self.grid
+        kernel, grid = self.frame.kernel.shape, self.grid
         flat, height = np.ones(len(located)), np.zeros(len(located))
         ratios = []
         tilted = set(grid.tilted.tolist())
@@ -406,7 +398,7 @@ class SplinePair(Pair):
     @cached_property
     def _responses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The coefficients of every splined axis, padded to one array, and their radii."""
-        kernel, grid = self.layout.kernel, self.grid
+        kernel, grid = self.frame.kernel.shape, self.grid
         found: list[Response] = [
             axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).response() for axis in grid.axes
         ]

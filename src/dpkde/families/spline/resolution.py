@@ -34,7 +34,7 @@ from dpkde.errors import ParameterError
 from dpkde.families.spline import narrow
 from dpkde.families.spline.bsplines import FARTHEST, LARGEST_SQUARES, Quality, axis_fit
 from dpkde.families.spline.grid import Grid, count_intervals, half_widths, is_line
-from dpkde.kernels import ProductKernel, shape_of
+from dpkde.kernels import ProductKernel
 from dpkde.space.frame import Frame
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ def settle(family: Spline, frame: Frame) -> Spline:
                 f"a spacing of {h:g} bandwidths sees nothing of the kernel: use at most "
                 f"{WIDEST_SPACING:g}, or degree 0 for a constant"
             )
-    kernel = shape_of(frame.kernel)
-    assert isinstance(kernel, ProductKernel)
+    kernel = frame.kernel.shape
     reach = min(kernel.profile_reach(1e-8), FARTHEST)
     if reach > _MOST_NEAR * min(spacings):
         raise ParameterError(
@@ -122,8 +121,7 @@ def settle(family: Spline, frame: Frame) -> Spline:
 
 def with_arch(family: Spline, frame: Frame) -> Spline | None:
     """Return a settled family with an arch over its narrow axes, if it has any."""
-    kernel, grid = shape_of(frame.kernel), Grid.of(family, frame)
-    assert isinstance(kernel, ProductKernel)
+    kernel, grid = frame.kernel.shape, Grid.of(family, frame)
     if not grid.narrow or grid.arch or grid.cells // grid.group * (grid.group + 1) > MOST_CHOSEN:
         return None
     bow = _bow(kernel, grid)[0]
@@ -319,8 +317,7 @@ def _searched(
     family: Spline, frame: Frame, norm: str, cell_prices: tuple[float, ...]
 ) -> Iterator[list[Option]]:
     """Yield an option for each axis, for every pair of prices whose table fits."""
-    kernel = shape_of(frame.kernel)
-    assert isinstance(kernel, ProductKernel)
+    kernel = frame.kernel.shape
     wishes = [
         Wish(half, p, None if h is None else float(h), None if r is None else float(r))
         for half, p, h, r in zip(
