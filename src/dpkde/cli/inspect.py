@@ -12,6 +12,7 @@ from dpkde.cli.exits import plain, speaks_plainly
 
 if TYPE_CHECKING:
     from dpkde.kernels import Kernel
+    from dpkde.release.parts import Part
 
 
 @speaks_plainly
@@ -23,10 +24,10 @@ def inspect(
 
     Example: dpkde inspect trips.dpkde
     """
-    from dpkde.release.format import load, to_parts
+    from dpkde.release.release import Release
 
-    held = load(release)
-    document, tensors = to_parts(held)
+    held = Release.load(release)
+    document, tensors = held.contents()
     if as_json:
         sizes = {name: list(array.shape) for name, array in tensors.items()}
         described = json.dumps(document | {"tensors": sizes}, indent=2, ensure_ascii=False)
@@ -52,6 +53,8 @@ def inspect(
         lines.append(f"promise    {held.promise}")
     if held.rate < 1:
         lines.append(f"sample     each record entered with probability {held.rate}")
+    if held.parts:
+        lines.append(f"parts      {', '.join(map(_part, held.parts.values()))}")
     if held.extras:
         lines.append(f"extras     {json.dumps(dict(held.extras), ensure_ascii=False)}")
     typer.echo("\n".join([str(held.privacy), "", *map(plain, lines)]))
@@ -61,3 +64,12 @@ def _kernel(kernel: Kernel) -> str:
     """Return a kernel with its parameters, as in ``matern, nu 1.5, bandwidth 0.2``."""
     told = [f"{key} {json.dumps(value)}" for key, value in kernel.to_json().items()]
     return ", ".join([kernel.name, *told])
+
+
+def _part(part: Part) -> str:
+    """Return a part in a few words, as in ``ledger {"entry": 7, ...}`` or ``model version 3``."""
+    from dpkde.release.parts import UnknownPart
+
+    if isinstance(part, UnknownPart):
+        return f"{part.name} version {part.version} (kept, not used: install a newer dpkde)"
+    return f"{part.name} {json.dumps(part.to_json(), ensure_ascii=False)}"

@@ -78,9 +78,9 @@ def query(
     typed = locals()
     import numpy as np
 
-    from dpkde.release.format import load
+    from dpkde.release.release import Release
 
-    published = load(release)
+    published = Release.load(release)
     if (points is None or not points) == (file is None):
         both = ", not both" if points else ""
         raise ParameterError(f"give points as arguments, or a file with --points{both}")
