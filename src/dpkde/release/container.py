@@ -151,11 +151,16 @@ MOST_LEVELS = 32
 
 
 def is_shallow(value: Any, levels: int = MOST_LEVELS) -> bool:
-    """Tell whether containers are nested at most so many levels deep."""
-    if not isinstance(value, (Mapping, list, tuple)):
-        return True
-    inside = value.values() if isinstance(value, Mapping) else value
-    return levels > 0 and all(is_shallow(each, levels - 1) for each in inside)
+    """Tell whether objects and lists are nested at most so many levels deep."""
+    held = [value] if isinstance(value, (dict, list, tuple)) else []
+    for _ in range(levels):
+        held = [
+            inner
+            for each in held
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, (dict, list, tuple))
+        ]
+    return not held
 
 
 def is_foreign(path: Path) -> bool:

@@ -162,7 +162,7 @@ class UnknownPart(Part):
     tensors: Arrays = field(repr=False)
 
     def __post_init__(self) -> None:
-        if not container.is_shallow(self.fields):
+        if not container.is_shallow(dict(self.fields)):
             raise ParameterError("a part is nested too deeply")
         if not all(map(_TENSOR.fullmatch, self.tensors)):
             raise ParameterError("a tensor of a part has no name that is allowed")
