@@ -209,10 +209,7 @@ def test_no_import_goes_in_circles() -> None:
     assert not needs
 
 
-ALLOWED = (
-    ("dpkde.release.release", "dpkde.release.format"),
-    ("dpkde.prior.pmw", "dpkde.prior.interactive"),
-)
+ALLOWED = (("dpkde.prior.pmw", "dpkde.prior.interactive"),)
 
 
 LAWS = {"DiscreteLaplace", "DiscreteGaussian", "MaxNorm"}

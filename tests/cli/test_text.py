@@ -21,7 +21,7 @@ NAMES = ["--columns", "lon,lat"]
 
 
 def _counted(path: str) -> int:
-    return dpkde.load(path).count
+    return dpkde.Release.load(path).count
 
 
 @pytest.mark.parametrize(

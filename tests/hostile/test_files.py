@@ -24,6 +24,7 @@ import pytest
 import dpkde
 from dpkde.kernels import Kernel
 from dpkde.release import container
+from grown import GROWN
 
 MUTATIONS = int(os.environ.get("DPKDE_MUTATIONS", "100000"))
 KILLS = int(os.environ.get("DPKDE_KILLS", "24"))
@@ -62,6 +63,9 @@ def _files(folder: Path) -> list[tuple[bytes, Callable[[Path], object]]]:
         kinds.append(((folder / "r").read_bytes(), dpkde.load))
         kinds.append(((folder / "p").read_bytes(), dpkde.Plan.load))
         kinds.append(((folder / "s").read_bytes(), dpkde.Sketch.load))
+    loaders = {"plan": dpkde.Plan.load, "sketch": dpkde.Sketch.load}
+    for name, make in GROWN.items():
+        kinds.append((make().to_bytes(), loaders.get(name, dpkde.load)))
     return kinds
 
 
@@ -186,7 +190,7 @@ def _structured(data: bytes, chance: random.Random) -> bytes:
             if action < 0.15 and isinstance(inner, dict):
                 del inner[place[-1]]
             elif action < 0.25 and isinstance(inner, dict):
-                inner[chance.choice(["new", "", "family.x"])] = copy.deepcopy(
+                inner[chance.choice(["new", "", "family.x", "part.ledger.x"])] = copy.deepcopy(
                     chance.choice(STRANGE)
                 )
             else:

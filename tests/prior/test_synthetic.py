@@ -17,12 +17,12 @@ import pytest
 import dpkde
 from dpkde.prior.pmw import PMW
 from dpkde.prior.smalldb import SmallDB
-from dpkde.prior.synthetic import SyntheticRelease, weighted_kde
 from dpkde.privacy.amounts import Amount
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import Exponential
 from dpkde.privacy.statement import PrivacyStatement
 from dpkde.release import container
+from dpkde.release.synthetic import SyntheticRelease, weighted_kde
 
 KERNEL = dpkde.Gaussian(0.5)
 BOUNDS = [(0.0, 4.0), (0.0, 2.0)]
@@ -70,7 +70,7 @@ def test_kde_is_the_weighted_mean() -> None:
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     release, queries = made(50), np.random.default_rng(3).normal(size=(40, 2))
     whole = release.kde(queries)
-    monkeypatch.setattr("dpkde.prior.synthetic._BLOCK", 130)
+    monkeypatch.setattr("dpkde.release.synthetic._BLOCK", 130)
     assert weighted_kde(release.points, release.weights, queries, KERNEL) == pytest.approx(whole)
 
 
@@ -139,7 +139,27 @@ def test_other_files_are_told(tmp_path: Path) -> None:
         SyntheticRelease.load(tmp_path / "r")
     made(3).save(tmp_path / "s")
     with pytest.raises(dpkde.FormatError, match="not a dpkde-release file"):
-        dpkde.load(tmp_path / "s")
+        dpkde.Release.load(tmp_path / "s")
+
+
+def test_load_knows_both_kinds(tmp_path: Path, learned: SyntheticRelease) -> None:
+    learned.save(tmp_path / "s")
+    assert (tmp_path / "s").read_bytes() == learned.to_bytes()
+    again = dpkde.load(tmp_path / "s")
+    assert isinstance(again, SyntheticRelease)
+    assert again == learned == SyntheticRelease.from_bytes(learned.to_bytes())
+    assert dpkde.prior.SyntheticRelease is SyntheticRelease
+    with pytest.raises(dpkde.FormatError):
+        SyntheticRelease.from_bytes(learned.to_bytes()[:-1])
+
+
+def test_nothing_is_claimed_of_the_noise(learned: SyntheticRelease) -> None:
+    errors = learned.standard_error([[1.0, 1.0], [0.0, 0.5], [math.nan, 0.0]])
+    assert errors.shape == (3,)
+    assert np.isnan(errors).all()
+    assert learned.standard_error([1.0, 1.0]).shape == (1,)
+    with pytest.raises(dpkde.SchemaError):
+        learned.standard_error([[1.0, 2.0, 3.0]])
 
 
 def _parts(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -249,9 +269,8 @@ def test_damage(tmp_path: Path) -> None:
 def test_loading_needs_no_mechanism(tmp_path: Path) -> None:
     made(3).save(tmp_path / "a")
     script = (
-        "import sys; from dpkde.prior.synthetic import SyntheticRelease as S\n"
-        f"S.load({str(tmp_path / 'a')!r}).kde([0.0, 0.0])\n"
-        "assert 'dpkde.curator' not in sys.modules and 'dpkde.prior.pmw' not in sys.modules"
+        f"import sys, dpkde; dpkde.load({str(tmp_path / 'a')!r}).kde([0.0, 0.0])\n"
+        "assert not {'dpkde.curator', 'dpkde.prior', 'dpkde.prior.pmw'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

@@ -17,7 +17,6 @@ import pytest
 import dpkde
 from contracts.rigged import forbidden, install
 from dpkde.release import container
-from dpkde.release.format import from_parts, to_parts
 
 GOLDEN = Path(__file__).parent / "golden"
 POINTS = np.random.default_rng(0).normal(size=(300, 2))
@@ -308,8 +307,8 @@ def test_hostile_headers(good: bytes, tmp_path: Path) -> None:
 
 
 def test_versions(tmp_path: Path) -> None:
-    document, tensors = to_parts(make())
-    container.write(tmp_path / "new", document | {"format_version": 2}, tensors)
+    document, tensors = make().contents()
+    container.write(tmp_path / "new", document | {"format_version": 3}, tensors)
     with pytest.raises(dpkde.VersionError, match="install a newer dpkde"):
         dpkde.load(tmp_path / "new")
     container.write(tmp_path / "other", document | {"format": "cake"}, tensors)
@@ -397,14 +396,14 @@ def _set(document: Any, path: tuple[Any, ...], value: Any) -> Any:
     ],
 )
 def test_a_document_that_does_not_add_up(path: tuple[Any, ...], value: Any) -> None:
-    document, tensors = to_parts(make(seed=1))
-    assert from_parts(document, tensors).plan.seed == 1
+    document, tensors = make(seed=1).contents()
+    assert dpkde.Release.of_contents((document, tensors)).plan.seed == 1
     with pytest.raises(dpkde.FormatError):
-        from_parts(_set(document, path, value), tensors)
+        dpkde.Release.of_contents((_set(document, path, value), tensors))
 
 
 def test_tensors_that_do_not_fit() -> None:
-    document, tensors = to_parts(make())
+    document, tensors = make().contents()
     for changed in (
         {},
         {"table": tensors["table"]},
@@ -416,7 +415,7 @@ def test_tensors_that_do_not_fit() -> None:
         tensors | {"family.more": tensors["table"]},
     ):
         with pytest.raises(dpkde.FormatError):
-            from_parts(document, changed)
+            dpkde.Release.of_contents((document, changed))
 
 
 def test_a_missing_file_is_the_systems_own_error(tmp_path: Path) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpkde.cli.exits import plain
 from dpkde.cli.options import Options
 from dpkde.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from dpkde.release.parts import Part
 
 
 @verb("inspect")
@@ -21,10 +24,10 @@ def inspect(
 
     Example: dpkde inspect trips.dpkde
     """
-    from dpkde.release.format import load, to_parts
+    from dpkde.release.release import Release
 
-    held = load(release)
-    document, tensors = to_parts(held)
+    held = Release.load(release)
+    document, tensors = held.contents()
     if options["json"]:
         sizes = {name: list(array.shape) for name, array in tensors.items()}
         text = json.dumps(document | {"tensors": sizes}, indent=2, ensure_ascii=False)
@@ -50,6 +53,17 @@ def inspect(
         lines.append(f"promise    {held.promise}")
     if held.rate < 1:
         lines.append(f"sample     each record entered with probability {held.rate}")
+    if held.parts:
+        lines.append(f"parts      {', '.join(map(_part, held.parts.values()))}")
     if held.extras:
         lines.append(f"extras     {json.dumps(dict(held.extras), ensure_ascii=False)}")
     typer.echo("\n".join([str(held.privacy), "", *map(plain, lines)]))
+
+
+def _part(part: Part) -> str:
+    """Return a part in a few words, as in ``ledger {"entry": 7, ...}`` or ``model version 3``."""
+    from dpkde.release.parts import UnknownPart
+
+    if isinstance(part, UnknownPart):
+        return f"{part.name} version {part.version} (kept, not used: install a newer dpkde)"
+    return f"{part.name} {json.dumps(part.to_json(), ensure_ascii=False)}"

@@ -45,9 +45,9 @@ def query(
     file, level, bias = options["points"], options["level"], options["bias"]
     import numpy as np
 
-    from dpkde.release.format import load
+    from dpkde.release.release import Release
 
-    published = load(release)
+    published = Release.load(release)
     if (not typed) == (file is None):
         both = ", not both" if typed else ""
         raise ParameterError(f"give points as arguments, or a file with --points{both}")

@@ -35,7 +35,7 @@ from dpkde.planning.promise import Promise, Setting, promise
 from dpkde.planning.prospects import Priced, Promised, Prospects, subsampling, too_few
 from dpkde.planning.split import after_count, count_amount
 from dpkde.privacy.amounts import COUNT, Adjacency, Amount
-from dpkde.privacy.budget import Budget, Guarantee, Spend, cheapest
+from dpkde.privacy.budget import Budget, Guarantee, cheapest
 from dpkde.privacy.laws import law_of_a_number, randomness
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
@@ -297,7 +297,7 @@ def _kept(errand: Errand, choice: Choice, plan: Plan, count: int) -> Fraction:
         raise ParameterError(NO_WORST.format(plan.family.name))
     law = cheapest(budget.options, plan.pair.bounds.under(budget.guarantee.adjacency))[2]
     entry = Priced(plan.layout, plan.pair.bounds.cells, law, worst)
-    spent = next((spend for spend in budget.spends if isinstance(spend, Spend)), None)
+    spent = budget.spent_on("count")
     setting = Setting(count, None if spent is None else spent.law, constant=plan.pair.constant)
     least = objective.bound(entry, setting)
     if least > objective.promise.alpha:

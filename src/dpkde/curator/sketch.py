@@ -10,37 +10,36 @@ A sketch is as secret as the data: it prints its shape and nothing else.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, MergeError
-from dpkde.families.base import Family, Table
-from dpkde.kernels import Kernel
+from dpkde.families.base import Table
 from dpkde.numerics.pool import mapped
-from dpkde.planning.plan import Plan, check_plan, describe, expect_format, plan_from_json
+from dpkde.planning.plan import Plan, check_plan, describe, opened_plan
 from dpkde.privacy.secrecy import sealed
 from dpkde.release import container
+from dpkde.release.filed import Filed, Opened
 from dpkde.space.domain import Mask, universe_of
 from dpkde.space.frame import Frame
 from dpkde.tables import Piece, PointsLike, Source, open_points
 from dpkde.tables.arrays import as_rows, silent
 
-SKETCH_FORMAT = "dpkde-sketch"
-SKETCH_VERSION = 1
-_FAMILY = "family."
 WHOLE = Fraction(1)
 
 
-class Sketch:
+class Sketch(Filed):
     """Exact sums of contributions under a plan. Make one with `dpkde.sketch`.
 
-    ``a + b`` merges two sketches of the same plan, ``a == b`` compares them bit for bit.
+    ``a + b`` merges two sketches of the same plan, ``a == b`` compares them bit for bit. Its file
+    and its bytes are as secret as the data: for trusted transport only.
     """
+
+    FORMAT = "dpkde-sketch"
+    SECRET = True
 
     __slots__ = ("_count", "_rows", "_table", "plan")
     __hash__ = None  # type: ignore[assignment]
@@ -88,75 +87,28 @@ class Sketch:
     def __repr__(self) -> str:
         return f"<Sketch (secret): {describe(self.plan)}, {self.plan.pair.bounds.cells} cells>"
 
-    @sealed
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the sketch to a file, for trusted transport only: it is as secret as the data."""
-        container.write(path, *self._parts(), secret=True)
+    @property
+    def format_version(self) -> int:
+        """The version of its file: its plan's."""
+        return self.plan.format_version
 
-    @sealed
-    def to_bytes(self) -> bytes:
-        """Return what `save` would write, as secret as the data."""
-        return container.pack(*self._parts())
-
-    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        document = {
-            "format": SKETCH_FORMAT,
-            "format_version": SKETCH_VERSION,
-            "plan": self.plan.document,
-        }
-        tensors: dict[str, NDArray[Any]] = {
-            _FAMILY + name: array for name, array in self.plan.pair.tensors.items()
-        }
+    def _described(self) -> container.Contents:
         # Counts go into a tensor: the length of the file must not depend on their digits.
         totals = np.array([self._count, self._rows], dtype=np.uint64).view(np.int64)
-        return document, tensors | {"table": self._table, "totals": totals}
+        tensors = {**self.plan.tensors, "table": self._table, "totals": totals}
+        return {"plan": self.plan.document}, tensors
 
     @classmethod
-    @sealed
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        families: Sequence[type[Family]] = (),
-        kernels: Sequence[type[Kernel]] = (),
-    ) -> Sketch:
-        """Read a sketch that `save` wrote."""
-        return cls._of(container.read(path), str(path), families, kernels)
-
-    @classmethod
-    @sealed
-    def from_bytes(
-        cls,
-        data: bytes,
-        *,
-        families: Sequence[type[Family]] = (),
-        kernels: Sequence[type[Kernel]] = (),
-    ) -> Sketch:
-        """Read a sketch from what `to_bytes` returned."""
-        return cls._of(container.unpack(data), "what was given", families, kernels)
-
-    @classmethod
-    def _of(
-        cls,
-        parts: container.Parts,
-        what: str,
-        families: Sequence[type[Family]],
-        kernels: Sequence[type[Kernel]],
-    ) -> Sketch:
-        document, tensors = parts
-        expect_format(document, SKETCH_FORMAT, SKETCH_VERSION, what)
-        own = {n.removeprefix(_FAMILY): a for n, a in tensors.items() if n.startswith(_FAMILY)}
-        plan = plan_from_json(document.get("plan"), own, tuple(families), tuple(kernels))
-        table, totals = tensors.get("table"), tensors.get("totals")
+    def _rebuilt(cls, opened: Opened) -> Sketch:
+        opened.expect(opened.document, {"format", "format_version", "plan"})
+        plan = opened_plan(opened)
+        table, totals = opened.tensors.pop("table"), opened.tensors.pop("totals")
         if (
-            table is None
-            or totals is None
-            or len(tensors) != len(own) + 2
-            or table.shape != (plan.pair.bounds.cells,)
+            table.shape != (plan.pair.bounds.cells,)
             or totals.shape != (2,)
             or not table.dtype == totals.dtype == np.int64
         ):
-            raise FormatError(f"{what} is damaged: its sums do not fit its plan")
+            raise FormatError("the sums of this sketch do not fit its plan")
         count, rows = totals.view(np.uint64).tolist()
         return cls(plan, table.copy(), count, rows)
 

@@ -12,7 +12,7 @@ from dpkde.errors import ParameterError
 from dpkde.families.base import Outlook
 from dpkde.kernels import ProductKernel
 from dpkde.kernels.base import gauss_points, graded
-from dpkde.privacy.budget import Budget, Guarantee, Spend
+from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.space.frame import Frame
 
 FEWEST_ROWS = 1 << 12
@@ -38,7 +38,7 @@ def outlook(
         budget.guarantee.adjacency,
         budget.options,
         capacity_bits,
-        next((s.law for s in budget.spends if isinstance(s, Spend) and s.purpose == "count"), None),
+        None if (count := budget.spent_on("count")) is None else count.law,
     )
 
 

@@ -9,14 +9,15 @@ sketches that can be merged, bit for bit.
 
 from __future__ import annotations
 
-import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from dpkde.errors import FormatError, ParameterError, VersionError
+from numpy.typing import NDArray
+
+from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import (
     DEFAULT_CAPACITY_BITS,
     Family,
@@ -34,23 +35,26 @@ from dpkde.planning.outlook import outlook
 from dpkde.planning.promise import Promise, promise, promise_from_json
 from dpkde.planning.prospects import Promised, Prospect, Prospects, prospect
 from dpkde.planning.split import after_count
+from dpkde.privacy.amounts import ONE_RECORD, Unit
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import randomness
 from dpkde.privacy.numbers import Exact
 from dpkde.release import container
+from dpkde.release.filed import Filed, Opened
+from dpkde.release.parts import NO_PARTS, Parts
 from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.space.frame import Frame
 from dpkde.tables.arrays import check_columns
 
-PLAN_FORMAT = "dpkde-plan"
-PLAN_VERSION = 1
 LEAST_DENSITY = 1e-6
 MOST_AXES = 1 << 20
 """Most columns that a file may declare."""
+_FAMILY = "family."
+_FIELDS = {"kernel", "domain", "family", "lattice", "seed", "columns", "promise", "unit", "parts"}
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Filed):
     """The public half of a mechanism, frozen. Make one with `dpkde.plan`.
 
     Attributes
@@ -70,7 +74,13 @@ class Plan:
         The (α, η) that it was made for, if any; what is published under it keeps that or refuses.
     promised
         What can be promised: how many records it takes. Only in a plan just made.
+    unit
+        Whose records are protected together.
+    parts
+        What else its file holds, by name, such as column types; see `dpkde.release.parts`.
     """
+
+    FORMAT: ClassVar[str] = "dpkde-plan"
 
     pair: Pair
     capacity_bits: int
@@ -79,6 +89,11 @@ class Plan:
     considered: tuple[Candidate, ...] = ()
     promise: Promise | None = None
     promised: Prospect | None = None
+    unit: Unit = ONE_RECORD
+    parts: Parts = NO_PARTS
+
+    def __post_init__(self) -> None:
+        self.parts.check(self)
 
     @property
     def layout(self) -> Layout:
@@ -127,14 +142,23 @@ class Plan:
             "lattice": {"bits": self.bits, "capacity_bits": self.capacity_bits},
             "seed": str(self.seed),
             "columns": None if self.columns is None else list(self.columns),
-            # Plans without a promise are described as they were before there were any.
+            # Plans without these are described as they were before there were any.
             **({} if self.promise is None else {"promise": asdict(self.promise)}),
+            **({} if self.unit == ONE_RECORD else {"unit": asdict(self.unit)}),
+            **({"parts": self.parts.to_json()} if self.parts else {}),
         }
+
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """Its tensors, as they are called in sketches, releases and plans of version 2."""
+        own = {_FAMILY + name: array for name, array in self.pair.tensors.items()}
+        return own | self.parts.to_tensors()
 
     @cached_property
     def digest(self) -> str:
         """A fingerprint: sketches merge if and only if it is the same."""
-        return container.digest(container.canonical(self.document), self.pair.tensors)
+        tensors = {**self.pair.tensors, **self.parts.to_tensors()}
+        return container.digest(container.canonical(self.document), tensors)
 
     @property
     def kernel(self) -> Kernel:
@@ -151,51 +175,21 @@ class Plan:
         """Number of columns."""
         return self.frame.dim
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        document = {"format": PLAN_FORMAT, "format_version": PLAN_VERSION, "plan": self.document}
-        return document, dict(self.pair.tensors)
+    @property
+    def format_version(self) -> int:
+        """The version of its file: 2 where it has parts, or a unit of its own."""
+        return 2 if self.parts or self.unit != ONE_RECORD else 1
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan to a file."""
-        container.write(path, *self._parts())
-
-    def to_bytes(self) -> bytes:
-        """Return what `save` would write."""
-        return container.pack(*self._parts())
+    def _described(self) -> container.Contents:
+        tensors = dict(self.pair.tensors) if self.format_version == 1 else self.tensors
+        return {"plan": self.document}, tensors
 
     @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        families: Sequence[type[Family]] = (),
-        kernels: Sequence[type[Kernel]] = (),
-    ) -> Plan:
-        """Read a plan from a file."""
-        return cls._of(container.read(path), str(path), families, kernels)
-
-    @classmethod
-    def from_bytes(
-        cls,
-        data: bytes,
-        *,
-        families: Sequence[type[Family]] = (),
-        kernels: Sequence[type[Kernel]] = (),
-    ) -> Plan:
-        """Read a plan from what `to_bytes` returned."""
-        return cls._of(container.unpack(data), "what was given", families, kernels)
-
-    @classmethod
-    def _of(
-        cls,
-        parts: container.Parts,
-        what: str,
-        families: Sequence[type[Family]],
-        kernels: Sequence[type[Kernel]],
-    ) -> Plan:
-        document, tensors = parts
-        expect_format(document, PLAN_FORMAT, PLAN_VERSION, what)
-        return plan_from_json(document.get("plan"), tensors, tuple(families), tuple(kernels))
+    def _rebuilt(cls, opened: Opened) -> Plan:
+        opened.expect(opened.document, {"format", "format_version", "plan"})
+        if opened.version == 1:  # all tensors are the family's
+            opened.tensors = {_FAMILY + name: array for name, array in opened.tensors.items()}
+        return opened_plan(opened)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.digest == other.digest
@@ -222,16 +216,18 @@ def describe(plan: Plan) -> str:
     )
 
 
-def expect_format(document: Mapping[str, Any], name: str, version: int, path: str) -> None:
-    """Check that a file is of the kind and version we read."""
-    if document.get("format") != name:
-        raise FormatError(f"{path} is not a {name} file but {document.get('format')!r}")
-    found = document.get("format_version")
-    if found != version:
-        raise VersionError(
-            f"{path} has {name} version {found!r}; this dpkde reads version {version}: "
-            "install a newer dpkde"
-        )
+def opened_plan(opened: Opened) -> Plan:
+    """Return the plan that a plan's, a sketch's or a release's file describes."""
+    entry = opened.document.get("plan")
+    if not isinstance(entry, dict):
+        raise FormatError("this file has no plan")
+    opened.expect(entry, _FIELDS)
+    drawn = opened.under(_FAMILY)
+    plan = plan_from_json(entry, drawn, opened.families, opened.kernels)
+    if opened.version > 1:
+        unit = Unit.from_json(entry["unit"]) if "unit" in entry else ONE_RECORD
+        plan = replace(plan, unit=unit, parts=opened.parts(entry))
+    return plan
 
 
 def plan_from_json(
@@ -421,6 +417,11 @@ def check_plan(plan: Any) -> Plan:
     """Check that a plan is one, and not the path of its file."""
     if not isinstance(plan, Plan):
         raise ParameterError("plan must be a Plan; read one from a file by dpkde.Plan.load(path)")
+    if plan.unit != ONE_RECORD:  # nothing here sees to it that a unit has no more records
+        raise ParameterError(
+            f"this plan protects {plan.unit}, and this dpkde sketches under plans that protect "
+            f"{ONE_RECORD}: install a newer dpkde"
+        )
     return plan
 
 

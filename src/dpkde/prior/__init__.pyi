@@ -16,7 +16,7 @@ from dpkde.prior.pmw import PMW as PMW
 from dpkde.prior.queries import Answers as Answers
 from dpkde.prior.queries import answer as answer
 from dpkde.prior.smalldb import SmallDB as SmallDB
-from dpkde.prior.synthetic import SyntheticRelease as SyntheticRelease
 from dpkde.prior.universe import Universe as Universe
+from dpkde.release.synthetic import SyntheticRelease as SyntheticRelease
 
 __all__: list[str]

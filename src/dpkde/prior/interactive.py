@@ -29,7 +29,6 @@ from dpkde.prior.pmw import (
     measure,
     released_count,
 )
-from dpkde.prior.synthetic import SyntheticRelease
 from dpkde.prior.universe import Universe
 from dpkde.prior.weights import Weights
 from dpkde.privacy.budget import Budget
@@ -37,6 +36,7 @@ from dpkde.privacy.laws import SparseVector
 from dpkde.privacy.laws.exponential.sampler import Threshold
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
+from dpkde.release.synthetic import SyntheticRelease
 from dpkde.tables.arrays import QueriesLike, as_queries
 
 CHECK_SHARE = Fraction(3, 4)

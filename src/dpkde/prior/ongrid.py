@@ -14,11 +14,11 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.kernels import Kernel, Points
 from dpkde.prior.base import Private, QueryMechanism
-from dpkde.prior.synthetic import SyntheticRelease
 from dpkde.prior.universe import BEYOND, Cost, Universe, check_alpha, grid_shape, whole
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
+from dpkde.release.synthetic import SyntheticRelease
 from dpkde.space.domain import BoundsLike
 from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike

@@ -31,7 +31,6 @@ from dpkde.kernels import Kernel, Points
 from dpkde.prior.base import Answered, Private, Session, Sums, deviation_of
 from dpkde.prior.lattice import CAPACITY, LATTICE_BITS, Integers, one_sum, within_capacity
 from dpkde.prior.ongrid import OnGrid
-from dpkde.prior.synthetic import SyntheticRelease
 from dpkde.prior.universe import Cost, whole
 from dpkde.prior.weights import Weights, total_steps
 from dpkde.privacy.amounts import COUNT, Adjacency, Amount
@@ -40,6 +39,7 @@ from dpkde.privacy.laws import ChoiceLaw, Exponential, law_of_a_number
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
+from dpkde.release.synthetic import SyntheticRelease
 from dpkde.space.domain import BoundsLike
 from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike

@@ -27,12 +27,12 @@ from dpkde.prior.lattice import (
     within_capacity,
 )
 from dpkde.prior.ongrid import OnGrid
-from dpkde.prior.synthetic import SyntheticRelease
 from dpkde.prior.universe import Cost, check_alpha, whole
 from dpkde.privacy.amounts import Amount
 from dpkde.privacy.budget import Budget
 from dpkde.privacy.laws import Exponential
 from dpkde.privacy.statement import PrivacyStatement
+from dpkde.release.synthetic import SyntheticRelease
 from dpkde.space.frame import Frame
 
 LARGEST_SIZE = 64

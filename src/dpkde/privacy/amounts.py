@@ -1,12 +1,14 @@
-"""What is paid, and what for: amounts of ε or ρ, and how far one record moves what is protected."""
+"""What is paid, and what for: amounts of ε or ρ, who is protected, how far a record moves a sum."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from typing import Any
 
 from dpkde.errors import BudgetError, ParameterError
+from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.numbers import plain
 
 
@@ -17,6 +19,58 @@ class Adjacency(StrEnum):
     """They differ by one record more or less; the number of records is private."""
     REPLACE = "replace"
     """They differ by the values of one record; the number of records is public."""
+
+
+MOST_RECORDS = 1 << 32
+MOST_TEXT = 200
+"""Characters of a name that a statement quotes."""
+
+
+def is_quotable(text: Any) -> bool:
+    """Tell whether a text can stand in a statement: printable, on one line, not long."""
+    return isinstance(text, str) and text.isprintable() and 0 < len(text.strip()) <= MOST_TEXT
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What neighbours differ by: one record, or all records of somebody, up to so many.
+
+    >>> str(Unit()), str(Unit("patient_id", 8)), str(Unit(records=3))
+    ('one record', 'one patient_id with at most 8 records', '3 records')
+
+    Attributes
+    ----------
+    name
+        Whose records belong together, such as a column of the table; None: any records.
+    records
+        How many of them there are at most.
+    """
+
+    name: str | None = None
+    records: int = 1
+
+    def __post_init__(self) -> None:
+        if self.name is not None and not is_quotable(self.name):
+            raise ParameterError(
+                f"the name of a unit is up to {MOST_TEXT} printable characters, got {self.name!r}"
+            )
+        if not is_whole(self.records) or not 1 <= self.records <= MOST_RECORDS:
+            raise ParameterError(f"a unit has from 1 to 2^32 records, got {self.records!r}")
+        object.__setattr__(self, "records", int(self.records))
+
+    @classmethod
+    def from_json(cls, entry: Any) -> Unit:
+        """Rebuild it from what a file says of it: both fields, and no others."""
+        if not isinstance(entry, dict) or set(entry) != {"name", "records"}:
+            raise ParameterError("a unit is a name and a number of records")
+        return cls(**entry)
+
+    def __str__(self) -> str:
+        number = "one record" if self.records == 1 else f"{self.records} records"
+        return number if self.name is None else f"one {self.name} with at most {number}"
+
+
+ONE_RECORD = Unit()
 
 
 @dataclass(frozen=True)
@@ -40,6 +94,15 @@ class Bounds:
     l2_squared: int
     linf: int
     nonnegative: bool
+
+    def times(self, records: int) -> Bounds:
+        """Return the bounds on what so many records move together, by the triangle inequality."""
+        return replace(
+            self,
+            l1=records * self.l1,
+            l2_squared=records**2 * self.l2_squared,
+            linf=records * self.linf,
+        )
 
     def under(self, adjacency: Adjacency) -> Bounds:
         """Return the bounds on the difference between neighbouring tables."""

@@ -160,6 +160,11 @@ class Budget:
         """Every debit so far, in order."""
         return tuple(self._spends)
 
+    def spent_on(self, purpose: str) -> Spend | None:
+        """Return the noise that was paid for a purpose; None where there is none yet."""
+        noises = (spend for spend in self._spends if isinstance(spend, Spend))
+        return next((spend for spend in noises if spend.purpose == purpose), None)
+
     def left_pure(self) -> Amount | None:
         """What can still be spent as pure ε, or None where the budget is zCDP."""
         if self.guarantee.epsilon is None or any(s.amount.rho for s in self._spends):

@@ -1,37 +1,55 @@
 """The statement that goes with a release: what is guaranteed, and every spend behind it.
 
-In a file it is an object with ``adjacency``, ``unit``, the declared ``epsilon``, ``delta`` and
-``rho`` (``"p/q"``, or null), and ``spends``: for each, in order, its ``purpose``, ``epsilon`` or
-``rho``, ``law``, the ``sensitivity`` in the norm of the law (squared for the Gaussian; of the loss
-for choices), and ``scale``.
+In a file it is an object with
+
+``adjacency``
+    ``"add-remove"`` or ``"replace"``.
+``unit``
+    What neighbours differ by: ``"one record"`` in version 1; in version 2 an object with ``name``
+    (whose records belong together; null: any) and ``records`` (how many they are at most).
+``epsilon``, ``delta``, ``rho``
+    As declared: ``"p/q"``, or null.
+``spends``
+    For each, in order, its ``purpose``, ``epsilon`` or ``rho``, ``law``, the ``sensitivity`` in the
+    norm of the law (squared for the Gaussian; of the loss for choices), and ``scale``.
+
+Version 2 has these fields and no others: what a reader does not know might weaken the statement.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
 from dpkde.errors import ParameterError
-from dpkde.privacy.amounts import Adjacency, Amount, Bounds
+from dpkde.privacy.amounts import (
+    COUNT,
+    ONE_RECORD,
+    Adjacency,
+    Amount,
+    Bounds,
+    Unit,
+    is_quotable,
+)
 from dpkde.privacy.budget import LEAST_DELTA, Budget, Debit, Guarantee, Selection, Spend
 from dpkde.privacy.concentrated import epsilon_of, rho_within
 from dpkde.privacy.laws import CHOICES, NOISES
 from dpkde.privacy.numbers import Exact, plain, positive
 
 _NEIGHBOURS = {
-    Adjacency.ADD_REMOVE: "adding or removing any one record (the number of records is private)",
-    Adjacency.REPLACE: "changing the values of any one record (the number of records is public)",
+    Adjacency.ADD_REMOVE: "adding or removing any {} (the number of records is private)",
+    Adjacency.REPLACE: "changing the values of any {} (the number of records is public)",
 }
-
-UNIT = "one record"
-"""What neighbours differ by."""
+_ALONE = "It protects one record; several records of one person need a smaller bound."
 
 _MOST_SPENDS = 1100
-_DIGITS = 160
-"""Of one of many amounts, together: sums of many longer ones would take seconds."""
+_DIGITS, _FEW_DIGITS = 512, 160
+"""Of an amount; of one of many amounts, together: sums of many longer ones would take seconds."""
+_FIELDS = {"adjacency", "unit", "epsilon", "delta", "rho", "spends"}
+_SPEND_FIELDS = {"purpose", "epsilon", "rho", "law", "sensitivity", "scale"}
 
 
 @dataclass(frozen=True)
@@ -45,12 +63,12 @@ class PrivacyStatement:
     spends
         Every debit, in the order in which the noise was drawn.
     unit
-        What one neighbour differs by.
+        What neighbours differ by.
     """
 
     guarantee: Guarantee
     spends: tuple[Debit, ...]
-    unit: str = UNIT
+    unit: Unit = ONE_RECORD
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -119,8 +137,8 @@ class PrivacyStatement:
         alike = Counter(str(spend) for spend in self.spends)
         lines = [
             f"This release is {promise}",
-            f"with respect to {_NEIGHBOURS[self.guarantee.adjacency]}.",
-            f"It protects {self.unit}; several records of one person need a smaller bound.",
+            f"with respect to {_NEIGHBOURS[self.guarantee.adjacency].format(self.unit)}.",
+            _ALONE if self.unit == ONE_RECORD else f"It protects {self.unit} as a whole.",
             f"It was made by these {looks}, and no others:",
             *(f"  - {spend}" + f", {n} times" * (n > 1) for spend, n in alike.items()),
             "Whatever anyone computes from it, however often, is covered by the same bound.",
@@ -128,12 +146,12 @@ class PrivacyStatement:
         return "\n".join(lines)
 
 
-def statement_to_json(statement: PrivacyStatement) -> dict[str, Any]:
-    """Return what a file says of a statement."""
+def statement_to_json(statement: PrivacyStatement, version: int = 1) -> dict[str, Any]:
+    """Return what a file of some version says of a statement."""
     guarantee = statement.guarantee
     return {
         "adjacency": str(guarantee.adjacency),
-        "unit": statement.unit,
+        "unit": str(statement.unit) if version == 1 else asdict(statement.unit),
         "epsilon": fraction_to_json(guarantee.epsilon),
         "delta": fraction_to_json(guarantee.delta),
         "rho": fraction_to_json(guarantee.rho),
@@ -151,12 +169,25 @@ def statement_to_json(statement: PrivacyStatement) -> dict[str, Any]:
     }
 
 
-def statement_from_json(entry: Mapping[str, Any]) -> PrivacyStatement:
-    """Rebuild a statement whose spends may be of any number and purpose.
+def statement_from_json(
+    entry: Mapping[str, Any], version: int = 1, tables: Mapping[str, Bounds] | None = None
+) -> PrivacyStatement:
+    """Rebuild a statement by spending again; raises whatever a damaged entry leads to.
 
     It has to add up: scales are those that the amounts buy for the sensitivities, and the
-    amounts together stay within the guarantee. Raises whatever a damaged entry leads to.
+    amounts together stay within the guarantee. How far one record moves a count is known, and
+    `tables` says it for other purposes: their sensitivities have to be those of a unit of
+    records. Other spends state their own, for laws that need no more than that.
     """
+    unit = entry["unit"]
+    if version > 1:
+        unit = Unit.from_json(unit)
+        if set(entry) != _FIELDS or any(set(item) != _SPEND_FIELDS for item in entry["spends"]):
+            raise ParameterError("a statement has fields that do not belong")
+    elif unit == str(ONE_RECORD):
+        unit = ONE_RECORD
+    else:
+        raise ParameterError("version 1 protects one record")
     guarantee = Guarantee.declare(
         epsilon=fraction_from_json(entry["epsilon"]),
         delta=fraction_from_json(entry["delta"]) or Fraction(0),
@@ -164,36 +195,44 @@ def statement_from_json(entry: Mapping[str, Any]) -> PrivacyStatement:
         adjacency=entry["adjacency"],
     )
     items = entry["spends"]
-    if entry["unit"] != UNIT or not isinstance(items, list) or len(items) > _MOST_SPENDS:
-        raise ParameterError("the spends are not those of a release")
-    spends: list[Debit] = [_spend_from_json(item) for item in items]
-    if not spends:
-        raise ParameterError("a release without a spend says nothing of the data")
+    if not isinstance(items, list) or not 1 <= len(items) <= _MOST_SPENDS:
+        raise ParameterError("a release has spends, and not too many to read")
+    moves = {
+        purpose: bounds.times(unit.records).under(guarantee.adjacency)
+        for purpose, bounds in {"count": COUNT, **(tables or {})}.items()
+    }
+    spends = [_spend_from_json(item, moves.pop(item["purpose"], None)) for item in items]
     budget = Budget(guarantee)
     budget.debit(*spends)
-    return PrivacyStatement(guarantee, budget.spends)
+    return PrivacyStatement(guarantee, budget.spends, unit)
 
 
-def _spend_from_json(item: Mapping[str, Any]) -> Debit:
+def _spend_from_json(item: Mapping[str, Any], moved: Bounds | None) -> Debit:
+    """Buy again what an entry says was bought; `moved` is given where it is known."""
+    digits = _FEW_DIGITS if moved is None else _DIGITS
     amount = Amount(
-        epsilon=fraction_from_json(item["epsilon"], _DIGITS),
-        rho=fraction_from_json(item["rho"], _DIGITS),
+        epsilon=fraction_from_json(item["epsilon"], digits),
+        rho=fraction_from_json(item["rho"], digits),
     )
-    purpose, name, digits = item["purpose"], item["law"], item["sensitivity"]
-    if not isinstance(purpose, str) or not isinstance(digits, str) or len(digits) > 64:
+    purpose, name, stated = item["purpose"], item["law"], item["sensitivity"]
+    if not is_quotable(purpose) or not isinstance(stated, str) or len(stated) > 64:
         raise ParameterError("a spend is damaged")
-    moved = int(digits)
+    distance = int(stated)
     spend: Debit
-    if name in CHOICES:
-        spend = Selection(purpose, amount, CHOICES[name].bought(amount, moved), moved)
+    if name in CHOICES and moved is None:
+        spend = Selection(purpose, amount, CHOICES[name].bought(amount, distance), distance)
     else:
         law = NOISES[name]
-        if not law.is_scalar:
-            raise ParameterError("answers have noise of their own, not that of a table")
+        if not law.is_scalar and (moved is None or purpose == "count"):
+            raise ParameterError("numbers have noise of their own, not that of a table")
         # The sensitivity is in the norm of the law, whichever that is.
-        bounds = Bounds(1, l1=moved, l2_squared=moved, linf=moved, nonnegative=False)
-        spend = Spend(purpose, amount, law.bought(amount, bounds), moved)
-    if moved < 1 or fraction_from_json(item["scale"]) != spend.law.scale:
+        moved = moved or Bounds(1, distance, distance, distance, nonnegative=False)
+        spend = Spend(purpose, amount, law.bought(amount, moved), law.sensitivity(moved))
+    if (
+        distance < 1
+        or spend.sensitivity != distance
+        or fraction_from_json(item["scale"]) != spend.law.scale
+    ):
         raise ParameterError("a scale does not fit its sensitivity")
     return spend
 
@@ -203,7 +242,7 @@ def fraction_to_json(value: Fraction | None) -> str | None:
     return None if value is None else f"{value.numerator}/{value.denominator}"
 
 
-def fraction_from_json(value: Any, digits: int = 512) -> Fraction | None:
+def fraction_from_json(value: Any, digits: int = _DIGITS) -> Fraction | None:
     """Return the fraction that ``"p/q"`` writes; TypeError or ValueError where it writes none."""
     if value is None:
         return None

@@ -48,6 +48,8 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 Arrays = Mapping[str, NDArray[Any]]
+Contents = tuple[dict[str, Any], dict[str, NDArray[Any]]]
+"""The document and the tensors of a file."""
 _Entry = tuple[int, int, str, np.dtype[Any], tuple[int, ...]]
 """Start, stop, name, type and shape of a tensor."""
 
@@ -145,6 +147,22 @@ def _is_modest(text: bytes, rest: int = 0) -> bool:
     return len(text) <= MAX_HEADER - rest and values <= MAX_VALUES - rest // 2
 
 
+MOST_LEVELS = 32
+
+
+def is_shallow(value: Any, levels: int = MOST_LEVELS) -> bool:
+    """Tell whether objects and lists are nested at most so many levels deep."""
+    held = [value] if isinstance(value, (dict, list, tuple)) else []
+    for _ in range(levels):
+        held = [
+            inner
+            for each in held
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, (dict, list, tuple))
+        ]
+    return not held
+
+
 def is_foreign(path: Path) -> bool:
     """Tell whether something is there that does not begin as files of ours do.
 
@@ -165,7 +183,7 @@ def is_foreign(path: Path) -> bool:
     return False
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def read(path: str | os.PathLike[str]) -> Contents:
     """Return the document and the tensors of a file, its digest checked.
 
     Raises
@@ -182,16 +200,13 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
         return _typed(lambda error: _read(file, size, error), str(path))
 
 
-def unpack(data: bytes) -> Parts:
+def unpack(data: bytes) -> Contents:
     """Return the document and the tensors of a file's bytes; `FormatError` as for `read`."""
     held = bytes(data)
     return _typed(lambda error: _read(io.BytesIO(held), len(held), error), "what was given")
 
 
-Parts = tuple[dict[str, Any], dict[str, NDArray[Any]]]
-
-
-def _typed(action: Callable[[FormatError], Parts], name: str) -> Parts:
+def _typed(action: Callable[[FormatError], Contents], name: str) -> Contents:
     """Run a reader; whatever it stumbles over is a `FormatError` with one line."""
     error = FormatError(f"{name} is not a dpkde file, or is damaged")
     try:
@@ -202,7 +217,7 @@ def _typed(action: Callable[[FormatError], Parts], name: str) -> Parts:
         raise error from None
 
 
-def _read(file: BinaryIO, size: int, error: FormatError) -> Parts:
+def _read(file: BinaryIO, size: int, error: FormatError) -> Contents:
     """Read the header, and the rest only if the header accounts for every byte of it."""
     header, metadata = _header(file, size, error)
     length, text = file.tell() - 8, metadata["dpkde"]

@@ -8,9 +8,9 @@ its guarantee.
 from __future__ import annotations
 
 import json
-import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.errors import ParameterError
-from dpkde.planning.plan import Plan, describe
-from dpkde.planning.promise import Promise
+from dpkde.errors import BudgetError, FormatError, ParameterError
+from dpkde.planning.plan import Plan, describe, opened_plan
+from dpkde.planning.promise import Promise, promise_from_json
+from dpkde.privacy.amounts import ONE_RECORD, Adjacency
 from dpkde.privacy.budget import Spend
 from dpkde.privacy.laws import Law
-from dpkde.privacy.statement import PrivacyStatement
+from dpkde.privacy.statement import (
+    PrivacyStatement,
+    fraction_from_json,
+    fraction_to_json,
+    statement_from_json,
+    statement_to_json,
+)
+from dpkde.release import container
+from dpkde.release.container import MOST_LEVELS, is_shallow
+from dpkde.release.filed import Filed, Opened
+from dpkde.release.parts import Part, Parts
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
@@ -32,7 +43,12 @@ if TYPE_CHECKING:
     from dpkde.space.domain import Domain
 
 
-MOST_EXTRAS, MOST_LEVELS = 1 << 20, 32
+MOST_EXTRAS = 1 << 20
+_RATES = frozenset(1 << power for power in range(33))
+_FIELDS = {
+    *("format", "format_version", "release_id", "generator", "plan", "count", "privacy"),
+    *("promise", "rate", "extras", "parts"),
+}
 
 
 def check_extras(extras: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -45,7 +61,7 @@ def check_extras(extras: Mapping[str, Any] | None) -> dict[str, Any]:
             raise ParameterError(
                 f"extras need namespaced keys such as 'org.example/note', got {key!r}"
             )
-    if not _is_shallow(checked, MOST_LEVELS):
+    if not is_shallow(checked):
         raise ParameterError(f"extras may be nested {MOST_LEVELS} levels deep, no more")
     try:
         size = len(json.dumps(checked, allow_nan=False))
@@ -56,15 +72,7 @@ def check_extras(extras: Mapping[str, Any] | None) -> dict[str, Any]:
     return checked
 
 
-def _is_shallow(value: Any, levels: int) -> bool:
-    """Tell whether containers are nested at most so many levels deep."""
-    if not isinstance(value, (Mapping, list, tuple)):
-        return True
-    inside = value.values() if isinstance(value, Mapping) else value
-    return levels > 0 and all(_is_shallow(each, levels - 1) for each in inside)
-
-
-class Release:
+class Release(Filed):
     """A published density. Load one with `dpkde.load`, make one with `dpkde.publish`.
 
     Attributes
@@ -86,9 +94,14 @@ class Release:
     rate
         The probability with which a record entered the table: 1, or less where a promise allowed
         it. Answers account for it.
+    parts
+        What else its file holds, by name, its plan's included; see `dpkde.release.parts`.
     """
 
+    FORMAT = "dpkde-release"
+
     __slots__ = (
+        "_parts",
         "_table",
         "count",
         "extras",
@@ -100,6 +113,7 @@ class Release:
         "release_id",
     )
 
+    _parts: Parts
     _table: NDArray[np.int64]
     plan: Plan
     count: int
@@ -122,13 +136,19 @@ class Release:
         extras: Mapping[str, Any] | None = None,
         promise: Promise | None = None,
         rate: Fraction = Fraction(1),
+        parts: Iterable[Part] = (),
     ) -> None:
         from dpkde import __version__
 
+        if privacy.unit != plan.unit:
+            raise ParameterError(f"the plan protects {plan.unit}, the statement {privacy.unit}")
+        own = Parts(parts)
+        Parts((*plan.parts.values(), *own.values())).check(plan)  # no name twice
         frozen = np.array(table, dtype=np.int64)
         frozen.setflags(write=False)
         values = {
             "plan": plan,
+            "_parts": own,
             "_table": frozen,
             "count": count,
             "privacy": privacy,
@@ -148,14 +168,17 @@ class Release:
         raise AttributeError("a release is frozen")
 
     def __reduce__(self) -> Any:
-        from dpkde.release.format import from_parts, to_parts
-
-        return from_parts, to_parts(self)
+        return type(self).of_contents, (self.contents(),)
 
     @property
     def table(self) -> NDArray[np.int64]:
         """The noisy sums, in units of 2^−bits; read-only."""
         return self._table
+
+    @property
+    def parts(self) -> Parts:
+        """What else its file holds, by name: its plan's parts and its own."""
+        return Parts((*self.plan.parts.values(), *self._parts.values()))
 
     @property
     def kernel(self) -> Kernel:
@@ -282,30 +305,78 @@ class Release:
 
         return bounds.interval(self, queries, level, bias)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release to a file, atomically; never over a file that is not dpkde's."""
-        from dpkde.release.format import save
+    def with_parts(self, *parts: Part) -> Release:
+        """Return this release with more parts, in place of those of the same names."""
+        own = {**self._parts, **{part.name: part for part in parts}}
+        return Release(
+            self.plan,
+            self._table,
+            self.count,
+            self.privacy,
+            release_id=self.release_id,
+            generator=self.generator,
+            extras=self.extras,
+            promise=self.promise,
+            rate=self.rate,
+            parts=own.values(),
+        )
 
-        save(self, path)
+    @property
+    def format_version(self) -> int:
+        """The version of its file: 2 where it, its plan or its statement needs that."""
+        purposes = [spend.purpose for spend in self.privacy.spends]
+        old = purposes in (["count", "table"], ["table"]) and self.privacy.unit == ONE_RECORD
+        return 1 if old and not self._parts and self.plan.format_version == 1 else 2
 
-    def to_bytes(self) -> bytes:
-        """Return what `save` would write."""
-        from dpkde.release.format import to_bytes
-
-        return to_bytes(self)
+    def _described(self) -> container.Contents:
+        document = {
+            "release_id": self.release_id,
+            "generator": self.generator,
+            "plan": self.plan.document,
+            "count": self.count,
+            "privacy": statement_to_json(self.privacy, self.format_version),
+            "promise": None if self.promise is None else asdict(self.promise),
+            "rate": fraction_to_json(self.rate),
+            "extras": dict(self.extras),
+            **({"parts": self._parts.to_json()} if self._parts else {}),
+        }
+        return document, {**self.plan.tensors, **self._parts.to_tensors(), "table": self._table}
 
     @classmethod
-    def from_bytes(
-        cls,
-        data: bytes,
-        *,
-        families: Sequence[type[Family]] = (),
-        kernels: Sequence[type[Kernel]] = (),
-    ) -> Release:
-        """Read a release from what `to_bytes` returned, or from the bytes of a file."""
-        from dpkde.release.format import from_bytes
-
-        return from_bytes(data, families=families, kernels=kernels)
+    def _rebuilt(cls, opened: Opened) -> Release:
+        document = opened.document
+        opened.expect(document, _FIELDS)
+        plan = opened_plan(opened)
+        table = opened.tensors.pop("table")
+        if table.dtype != np.int64 or table.shape != (plan.pair.bounds.cells,):
+            raise FormatError("the table of this release does not fit its plan")
+        count, extras = document["count"], document["extras"]
+        names = [document[key] for key in ("release_id", "generator")]
+        if type(count) is not int or not 1 <= count < 1 << 64:
+            raise FormatError("the count of this release is damaged")
+        if not isinstance(extras, dict) or not all(isinstance(name, str) for name in names):
+            raise FormatError("the description of this release is damaged")
+        if opened.version > 1:
+            check_extras(extras)
+        try:
+            privacy = _statement(document["privacy"], opened.version, plan)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError, BudgetError):
+            raise FormatError("the privacy statement of this release does not add up") from None
+        rate = fraction_from_json(document.get("rate", "1"))
+        if rate is None or rate.numerator != 1 or rate.denominator not in _RATES:
+            raise FormatError("the sampling rate of this release is damaged")
+        return cls(
+            plan,
+            table,
+            count,
+            privacy,
+            release_id=names[0],
+            generator=names[1],
+            extras=extras,
+            promise=promise_from_json(document.get("promise"), plan.frame),
+            rate=rate,
+            parts=opened.parts(document).values(),
+        )
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -316,6 +387,7 @@ class Release:
             and self.privacy == other.privacy
             and self.extras == other.extras
             and (self.promise, self.rate) == (other.promise, other.rate)
+            and self._parts == other._parts
             and bool(np.array_equal(self._table, other._table))
         )
 
@@ -327,3 +399,14 @@ class Release:
             f"<Release: {describe(self.plan)}, {self._table.size} cells, "
             f"{self.privacy.guarantee}, count≈{self.count}>"
         )
+
+
+def _statement(entry: Mapping[str, Any], version: int, plan: Plan) -> PrivacyStatement:
+    """Rebuild the statement; whatever was bought for the table has to fit the plan."""
+    statement = statement_from_json(entry, version, {"table": plan.pair.bounds})
+    purposes = [spend.purpose for spend in statement.spends]
+    needed = ["count", "table"] if statement.adjacency is Adjacency.ADD_REMOVE else ["table"]
+    ours = [purpose for purpose in purposes if purpose in ("count", "table")]
+    if ours != needed or purposes[-1] != "table" or (version == 1 and purposes != needed):
+        raise ParameterError("the spends are not those of a release")
+    return statement

@@ -1,9 +1,10 @@
 """The synthetic release: public points and weights that stand for the private ones.
 
-Its file, version 1, is a container (`dpkde.release.container`) whose document has these fields:
+Its file is a container (`dpkde.release.container`) whose document has these fields:
 
 ``format``, ``format_version``
-    ``"dpkde-synthetic"`` and 1.
+    ``"dpkde-synthetic"``, and 1 or 2. Version 2 is written where there are parts or a unit other
+    than one record, and refuses fields that are not listed here.
 ``release_id``, ``generator``
     32 random hexadecimal digits, and the program that wrote it.
 ``mechanism``
@@ -16,35 +17,39 @@ Its file, version 1, is a container (`dpkde.release.container`) whose document h
     What taking a coreset added to the error, as measured; 0 where none was taken.
 ``privacy``
     As in `dpkde.privacy.statement`. The loader checks that it adds up.
+``parts``
+    *Version 2:* what else there is, if anything; see `dpkde.release.parts`.
 
 Tensors: ``points``, float64 (n_points, dim), and ``weights``, float64 (n_points,), not negative,
-which add up to 1.
+which add up to 1; and those of parts.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import uuid
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.errors import BudgetError, FormatError, ParameterError
+from dpkde.errors import FormatError, ParameterError
 from dpkde.kernels import Kernel, Points, kernel_from_json
 from dpkde.numerics.numbers import is_whole
-from dpkde.planning.plan import expect_format
+from dpkde.privacy.amounts import ONE_RECORD
 from dpkde.privacy.statement import PrivacyStatement, statement_from_json, statement_to_json
 from dpkde.release import container
+from dpkde.release.filed import Filed, Opened
+from dpkde.release.parts import NO_PARTS, Parts
 from dpkde.space.domain import Unbounded
 from dpkde.space.frame import Frame
 from dpkde.tables.arrays import QueriesLike, as_queries
 
-FORMAT = "dpkde-synthetic"
-VERSION = 1
+_FIELDS = {
+    *("format", "format_version", "release_id", "generator", "mechanism", "kernel", "count"),
+    *("added_error", "privacy", "parts"),
+}
 _BLOCK = 1 << 22
 _SLACK = 1e-9
 """How far weights may be from adding up to 1."""
@@ -57,8 +62,10 @@ def _generator() -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticRelease:
+class SyntheticRelease(Filed):
     """A published data set of synthetic points. `SmallDB.release` and `PMW.release` make them.
+
+    Load one with `dpkde.load`.
 
     Attributes
     ----------
@@ -77,7 +84,11 @@ class SyntheticRelease:
         released.
     added_error
         What taking a `coreset` added to the error.
+    parts
+        What else its file holds, by name; see `dpkde.release.parts`.
     """
+
+    FORMAT: ClassVar[str] = "dpkde-synthetic"
 
     points: Points
     weights: NDArray[np.float64]
@@ -88,12 +99,14 @@ class SyntheticRelease:
     added_error: float = 0.0
     release_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     generator: str = field(default_factory=_generator)
+    parts: Parts = NO_PARTS
 
     def __post_init__(self) -> None:
         for name in ("points", "weights"):
             frozen = np.array(getattr(self, name), dtype=np.float64)
             frozen.setflags(write=False)
             object.__setattr__(self, name, frozen)
+        self.parts.check(self)
 
     @property
     def dim(self) -> int:
@@ -107,6 +120,16 @@ class SyntheticRelease:
         are covered by the same guarantee.
         """
         return weighted_kde(self.points, self.weights, as_queries(queries, self.dim), self.kernel)
+
+    def standard_error(self, queries: QueriesLike) -> NDArray[np.float64]:
+        """Return NaN at each query: how far the noise moves these answers is not known.
+
+        The points and weights come out of choices among many data sets, or of many rounds of them,
+        and no law of the answers follows that a release could tell; 0 would claim too much. What is
+        known: `added_error` of a coreset, and beforehand, for a number of records, the bound
+        `SmallDB.error_bound` and the theorem in `PMW`.
+        """
+        return np.full(len(as_queries(queries, self.dim)), math.nan)
 
     def coreset(self, size: int) -> SyntheticRelease:
         """Return a release of `size` points, repeated ones joined, with nearly the same KDE.
@@ -132,11 +155,13 @@ class SyntheticRelease:
         apart = float(np.abs(made.kde(self.points) - density).max())
         return replace(made, added_error=self.added_error + apart)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release to a file, atomically."""
+    @property
+    def format_version(self) -> int:
+        """The version of its file: 2 where it has parts, or a unit other than one record."""
+        return 2 if self.parts or self.privacy.unit != ONE_RECORD else 1
+
+    def _described(self) -> container.Contents:
         document = {
-            "format": FORMAT,
-            "format_version": VERSION,
             "release_id": self.release_id,
             "generator": self.generator,
             "mechanism": self.mechanism,
@@ -147,23 +172,51 @@ class SyntheticRelease:
             },
             "count": self.count,
             "added_error": self.added_error,
-            "privacy": statement_to_json(self.privacy),
+            "privacy": statement_to_json(self.privacy, self.format_version),
+            **({"parts": self.parts.to_json()} if self.parts else {}),
         }
-        container.write(path, document, {"points": self.points, "weights": self.weights})
+        own = {"points": self.points, "weights": self.weights}
+        return document, own | self.parts.to_tensors()
 
     @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], *, kernels: Sequence[type[Kernel]] = ()
-    ) -> SyntheticRelease:
-        """Read what `save` wrote. A damaged or hostile file raises `FormatError`."""
-        document, tensors = container.read(path)
-        expect_format(document, FORMAT, VERSION, str(path))
-        try:
-            return _rebuild(document, tensors, tuple(kernels))
-        except FormatError:
-            raise
-        except (ArithmeticError, LookupError, TypeError, ValueError, BudgetError):
-            raise FormatError(f"{path} is damaged: its description does not add up") from None
+    def _rebuilt(cls, opened: Opened) -> SyntheticRelease:
+        document, entry = opened.document, opened.document["kernel"]
+        opened.expect(document, _FIELDS)
+        kernel = kernel_from_json(
+            str(entry["name"]), int(entry["version"]), entry["parameters"], opened.kernels
+        )
+        points, weights = opened.tensors.pop("points"), opened.tensors.pop("weights")
+        if (
+            not points.dtype == weights.dtype == np.float64
+            or points.ndim != 2
+            or min(points.shape) < 1
+            or weights.shape != points.shape[:1]
+            or not np.isfinite(points).all()
+            or not (weights >= 0).all()
+            or not abs(float(weights.sum()) - 1) <= _SLACK
+        ):
+            raise FormatError("the synthetic points of this file are damaged")
+        Frame.of(kernel, Unbounded(), points.shape[1])  # a bandwidth of another dimension raises
+        count, added = document["count"], document["added_error"]
+        if count is not None and (type(count) is not int or not 1 <= count < 1 << 64):
+            raise FormatError("the count of this file is damaged")
+        if type(added) not in (int, float) or not 0 <= added < math.inf:
+            raise FormatError("the error of this file is damaged")
+        names = [document[key] for key in ("mechanism", "release_id", "generator")]
+        if not all(isinstance(name, str) for name in names):
+            raise FormatError("the names in this file are damaged")
+        return cls(
+            points,
+            weights,
+            kernel,
+            statement_from_json(document["privacy"], opened.version),
+            names[0],
+            count,
+            float(added),
+            names[1],
+            names[2],
+            opened.parts(document),
+        )
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -172,7 +225,7 @@ class SyntheticRelease:
             and self.kernel == other.kernel
             and self.privacy == other.privacy
             and (self.mechanism, self.count) == (other.mechanism, other.count)
-            and self.added_error == other.added_error
+            and (self.added_error, self.parts) == (other.added_error, other.parts)
             and np.array_equal(self.points, other.points)
             and np.array_equal(self.weights, other.weights)
         )
@@ -197,47 +250,3 @@ def weighted_kde(
         for start in range(0, len(queries), step)
     ]
     return np.concatenate([np.zeros(0), *parts])
-
-
-def _rebuild(
-    document: Mapping[str, Any],
-    tensors: Mapping[str, NDArray[Any]],
-    kernels: tuple[type[Kernel], ...],
-) -> SyntheticRelease:
-    entry = document["kernel"]
-    kernel = kernel_from_json(
-        str(entry["name"]), int(entry["version"]), entry["parameters"], kernels
-    )
-    if set(tensors) != {"points", "weights"}:
-        raise FormatError("this file has other tensors than points and weights")
-    points, weights = tensors["points"], tensors["weights"]
-    if (
-        not points.dtype == weights.dtype == np.float64
-        or points.ndim != 2
-        or min(points.shape) < 1
-        or weights.shape != points.shape[:1]
-        or not np.isfinite(points).all()
-        or not (weights >= 0).all()
-        or not abs(float(weights.sum()) - 1) <= _SLACK
-    ):
-        raise FormatError("the synthetic points of this file are damaged")
-    Frame.of(kernel, Unbounded(), points.shape[1])  # a bandwidth of another dimension raises
-    count, added = document["count"], document["added_error"]
-    if count is not None and (type(count) is not int or not 1 <= count < 1 << 64):
-        raise FormatError("the count of this file is damaged")
-    if type(added) not in (int, float) or not 0 <= added < math.inf:
-        raise FormatError("the error of this file is damaged")
-    names = [document[key] for key in ("mechanism", "release_id", "generator")]
-    if not all(isinstance(name, str) for name in names):
-        raise FormatError("the names in this file are damaged")
-    return SyntheticRelease(
-        points,
-        weights,
-        kernel,
-        statement_from_json(document["privacy"]),
-        names[0],
-        count,
-        float(added),
-        names[1],
-        names[2],
-    )

@@ -1,0 +1,276 @@
+"""Parts: what a file may hold beyond what every reader has to know.
+
+From version 2 on, a release and the plan in any file have ``parts``: an object of at most 64 parts
+by name, each an object with its ``version`` (a whole number, from 1), ``required`` (true or false)
+and fields of its own, nested 32 levels deep at most. Its tensors are called
+``part.<name>.<tensor>``. The names of a release's parts and of its plan's are all different.
+
+A **name** is a word of lower-case letters, digits and hyphens, such as ``ledger``, for parts that
+dpkde defines, and has a namespace, as in ``org.example/thing``, for anybody's own. A tensor is a
+word of lower-case letters, digits and underscores.
+
+**What a reader does.** A part that it knows, in that version, it reads and checks in full. Any
+other part it *skips* where ``required`` is false: it keeps what it does not understand and writes
+it again. It *refuses* the file where ``required`` is true. So a part that changes what the rest
+means is required, and one that only adds is not. Which of the two holds is fixed for a version of a
+part.
+
+A part is added by one class and its name in `KINDS`.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from numpy.typing import NDArray
+
+from dpkde.errors import FormatError, ParameterError, VersionError
+from dpkde.numerics.numbers import is_whole
+from dpkde.release import container
+from dpkde.release.container import Arrays
+
+if TYPE_CHECKING:
+    from dpkde.planning.plan import Plan
+    from dpkde.release.synthetic import SyntheticRelease
+
+MOST_PARTS = 64
+_NAME = re.compile(r"([a-z0-9][a-z0-9.-]{0,99}/)?[a-z][a-z0-9-]{0,63}")
+_TENSOR = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_HEXADECIMAL = re.compile(r"[0-9a-f]+")
+_PREFIX = "part."
+
+
+class Part(ABC):
+    """One part of a file. Subclasses are frozen dataclasses whose fields are those in the file.
+
+    Attributes
+    ----------
+    name, version
+        What it is called in files, and the version of its fields.
+    required
+        Whether a reader who does not know it has to refuse the file.
+    """
+
+    name: str
+    version: int
+    required: bool = False
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return its fields."""
+
+    def to_tensors(self) -> Arrays:
+        """Return its tensors, by their own names."""
+        return {}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any], tensors: Arrays) -> Self:
+        """Rebuild it, checking all of it; ValueError or TypeError where it is damaged."""
+        return cls(**fields, **tensors)
+
+    def check(self, holder: Plan | SyntheticRelease) -> None:
+        """Raise ParameterError where it does not fit the plan, or the points, in its file."""
+        return
+
+
+class ColumnType(StrEnum):
+    """What the numbers of a column stand for."""
+
+    NUMBER = "number"
+    DATE = "date"
+    """Days since 1970-01-01."""
+    INSTANT = "instant"
+    """Seconds since 1970-01-01T00:00:00Z."""
+
+
+@dataclass(frozen=True)
+class ColumnTypes(Part):
+    """What the columns of a plan stand for, one type for each."""
+
+    types: tuple[ColumnType, ...]
+    name = "columns"
+    version = 1
+
+    def __post_init__(self) -> None:
+        try:
+            types = tuple(ColumnType(each) for each in self.types)
+        except ValueError:
+            raise ParameterError(
+                f"a column is of type {', '.join(map(repr, map(str, ColumnType)))}, got "
+                f"{self.types!r}"
+            ) from None
+        object.__setattr__(self, "types", types)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the types, in the order of the columns."""
+        return {"types": [str(each) for each in self.types]}
+
+    def check(self, holder: Plan | SyntheticRelease) -> None:
+        """Refuse another number of types than there are columns."""
+        if len(self.types) != holder.dim:
+            raise ParameterError(f"{len(self.types)} column types for {holder.dim} columns")
+
+
+@dataclass(frozen=True)
+class LedgerEntry(Part):
+    """Where the spend of a release is recorded.
+
+    Attributes
+    ----------
+    ledger
+        Which ledger, by its hexadecimal name.
+    entry
+        The number of the entry in it, from 0.
+    head
+        SHA-256 of the ledger's chain up to and with that entry, in hexadecimal.
+    """
+
+    ledger: str
+    entry: int
+    head: str
+    name = "ledger"
+    version = 1
+
+    def __post_init__(self) -> None:
+        for text, least, most in ((self.ledger, 1, 64), (self.head, 64, 64)):
+            if not isinstance(text, str) or not _HEXADECIMAL.fullmatch(text):
+                raise ParameterError(f"a ledger is named in lower-case hexadecimal, got {text!r}")
+            if not least <= len(text) <= most:
+                raise ParameterError(f"{text!r} has not from {least} to {most} digits")
+        if not is_whole(self.entry) or not 0 <= self.entry < 1 << 63:
+            raise ParameterError(f"an entry is a whole number from 0, got {self.entry!r}")
+        object.__setattr__(self, "entry", int(self.entry))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ledger, entry and head."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class UnknownPart(Part):
+    """A part that this dpkde does not know, or not in this version: kept as it came."""
+
+    name: str
+    version: int
+    fields: Mapping[str, Any]
+    tensors: Arrays = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not container.is_shallow(dict(self.fields)):
+            raise ParameterError("a part is nested too deeply")
+        if not all(map(_TENSOR.fullmatch, self.tensors)):
+            raise ParameterError("a tensor of a part has no name that is allowed")
+        container.canonical(self.fields)  # what could not be written again raises now
+
+    def to_json(self) -> dict[str, Any]:
+        """Return its fields, whatever they mean."""
+        return dict(self.fields)
+
+    def to_tensors(self) -> Arrays:
+        """Return its tensors, whatever they mean."""
+        return self.tensors
+
+
+KINDS: dict[str, type[Part]] = {"columns": ColumnTypes, "ledger": LedgerEntry}
+"""The parts that this dpkde knows, each in one version."""
+
+_Kind = TypeVar("_Kind", bound=Part)
+
+
+class Parts(Mapping[str, Part]):
+    """Parts by name, read-only. ``parts.of(LedgerEntry)`` is the one of a kind, or None."""
+
+    def __init__(self, parts: Iterable[Part] = ()) -> None:
+        ordered = sorted(parts, key=lambda part: part.name)
+        self._held = {part.name: part for part in ordered}
+        if len(self._held) < len(ordered):
+            raise ParameterError("a file has no two parts of the same name")
+        if len(ordered) > MOST_PARTS:
+            raise ParameterError(f"a file has at most {MOST_PARTS} parts, got {len(ordered)}")
+
+    def __getitem__(self, name: str) -> Part:
+        return self._held[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def of(self, kind: type[_Kind]) -> _Kind | None:
+        """Return the part of a kind; None where there is none that this dpkde knows."""
+        return next((part for part in self.values() if isinstance(part, kind)), None)
+
+    def check(self, holder: Plan | SyntheticRelease) -> None:
+        """Raise ParameterError where one does not fit the plan, or the points, in its file."""
+        for part in self.values():
+            part.check(holder)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a file says of them."""
+        return {
+            name: {**part.to_json(), "version": part.version, "required": part.required}
+            for name, part in self.items()
+        }
+
+    def to_tensors(self) -> dict[str, NDArray[Any]]:
+        """Return the tensors of all of them, by their names in a file."""
+        return {
+            f"{_PREFIX}{name}.{own}": array
+            for name, part in self.items()
+            for own, array in part.to_tensors().items()
+        }
+
+    @cached_property
+    def _digest(self) -> str:
+        return container.digest(container.canonical(self.to_json()), self.to_tensors())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Parts) and self._digest == other._digest
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    def __repr__(self) -> str:
+        return f"<Parts: {', '.join(f'{p.name} {p.version}' for p in self.values()) or 'none'}>"
+
+
+NO_PARTS = Parts()
+
+
+def parts_from_json(entry: Any, tensors: dict[str, NDArray[Any]]) -> Parts:
+    """Rebuild parts from what a file says of them; their tensors are taken out of `tensors`."""
+    if not isinstance(entry, dict) or len(entry) > MOST_PARTS:
+        raise FormatError(f"a file has parts by name, at most {MOST_PARTS} of them")
+    return Parts(_part_from_json(name, fields, tensors) for name, fields in entry.items())
+
+
+def _part_from_json(name: str, entry: Any, tensors: dict[str, NDArray[Any]]) -> Part:
+    if not _NAME.fullmatch(name):
+        raise FormatError(f"a part has the name {name!r}, which no part may have")
+    own = [each for each in tensors if each.rpartition(".")[0] == _PREFIX + name]
+    held = {each.rpartition(".")[2]: tensors.pop(each) for each in own}
+    try:
+        fields = dict(entry)
+        version, required = fields.pop("version"), fields.pop("required")
+        if type(version) is not int or version < 1 or type(required) is not bool:
+            raise TypeError
+        kind = KINDS.get(name)
+        if kind is not None and kind.version == version:
+            if kind.required != required:
+                raise ValueError
+            return kind.from_json(fields, held)
+        if not required:
+            return UnknownPart(name, version, fields, held)
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        raise FormatError(f"the part {name!r} of this file is damaged") from None
+    raise VersionError(
+        f"this file cannot be understood without its part {name!r}, version {version}, which this "
+        "dpkde does not know: install a newer dpkde"
+    )
