@@ -160,6 +160,7 @@ def test_splines_of_narrow_axes(name: str, dim: int) -> None:
     assert _error(kernel, dim, half, Spline(1, 9.0)) < lost
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("p", [1, 1.25, 1.5, 1.75, 2])
 def test_both_routes_agree_for_norms(p: float) -> None:
     """The KDE of 2,000 points at 20 queries, by frequencies and by hyperplanes.

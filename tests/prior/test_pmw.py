@@ -24,6 +24,7 @@ from dpkde.prior.weights import Weights
 from dpkde.privacy.amounts import Adjacency, Amount
 from dpkde.privacy.budget import Budget, Guarantee, Selection, Spend
 from dpkde.privacy.laws import Law
+from remembered import Remembered
 
 UNIT = 1 << LATTICE_BITS
 KERNEL = dpkde.Gaussian(0.5)
@@ -31,8 +32,8 @@ BOUNDS = [(0.0, 4.0)]
 POOL = [0.0, 0.9, 1.0, 4.0, math.nan, math.inf, 1e308, -7.5]
 
 
-def opened(data: Any) -> Private:
-    return Private.open(np.array(data, dtype=float).reshape(-1, 1), KERNEL, BOUNDS)
+def opened(data: Any, kind: type[Private] = Private) -> Private:
+    return kind.open(np.array(data, dtype=float).reshape(-1, 1), KERNEL, BOUNDS)
 
 
 def mixture(n: int, seed: int = 0) -> NDArray[np.float64]:
@@ -102,7 +103,7 @@ def test_one_round_by_hand(monkeypatch: pytest.MonkeyPatch, adjacency: str) -> N
     n = 5 if adjacency == "add-remove" else 6
     guarantee = Guarantee.declare(epsilon=8, adjacency=adjacency)
     epsilon = 8 * (Fraction(15, 16) if adjacency == "add-remove" else 1) / 2
-    private, mechanism = opened(data), PMW(rounds=1, points_per_axis=2)
+    private, mechanism = opened(data, Remembered), PMW(rounds=1, points_per_axis=2)
     counts = np.zeros(2)
     expected = [learned(place, sums[place] / n) for place in range(2)]
     for _ in range(3_000):

@@ -84,10 +84,10 @@ def test_bernoulli_exp_from_every_bit_string(gamma: Fraction) -> None:
 def test_laplace_equals_its_twin(scale: Fraction) -> None:
     """The last scale is too wide for the compiled loop, and takes the twin's road."""
     drawn = laplace.discrete_laplace(scale, 200, Tape(1))
-    stream = BitStream(np.frombuffer(Tape(1).data, dtype=np.uint64))
+    stream = Tape(1).stream()
     assert drawn.tolist() == [bits.wrap(laplace.laplace_twin(stream, scale)) for _ in range(200)]
     drawn = laplace.geometrics(scale, 200, Tape(2))
-    stream = BitStream(np.frombuffer(Tape(2).data, dtype=np.uint64))
+    stream = Tape(2).stream()
     assert drawn.tolist() == [bits.wrap(laplace.geometric_twin(stream, scale)) for _ in range(200)]
 
 
@@ -107,7 +107,7 @@ def test_where_the_buffer_ends_does_not_matter(scale: Fraction) -> None:
 )
 def test_gaussian_equals_its_twin(variance: Fraction) -> None:
     drawn = gaussian.discrete_gaussian(variance, 60, Tape(5))
-    stream = BitStream(np.frombuffer(Tape(5).data, dtype=np.uint64))
+    stream = Tape(5).stream()
     assert drawn.tolist() == [gaussian.gaussian_twin(stream, variance) for _ in range(60)]
     # A margin of a quarter sends about half of the coins through exact arithmetic.
     assert np.array_equal(drawn, gaussian.discrete_gaussian(variance, 60, Tape(5), margin=0.25))
@@ -146,7 +146,7 @@ def test_a_coin_at_the_edge_is_decided_exactly() -> None:
 def test_max_norm_parts_equal_their_twins() -> None:
     radius, cells = 1000, 50
     coins = bits.fill(cells, Tape(6), 16, maxnorm._fill_accepts, (radius, True), lambda s, i: 0)
-    stream = BitStream(np.frombuffer(Tape(6).data, dtype=np.uint64))
+    stream = Tape(6).stream()
     assert coins.tolist() == [maxnorm.accept_twin(stream, radius, i + 1) for i in range(cells)]
     # A scale whose radius passes 62 bits goes to the twins, and wraps like the rest.
     wide = maxnorm.max_norm(Fraction(1 << 61), 3, os.urandom)
