@@ -338,14 +338,14 @@ def test_a_session_answers_within_its_tolerance(guarantee: dict[str, Any]) -> No
     """Off by twice the tolerance with probability 0.1 at most; by 5 times, below 10⁻⁹."""
     points = mixture(3_000)
     held = PMW(points_per_axis=20).online(
-        points, kernel=KERNEL, bounds=BOUNDS, updates=12, expected_queries=100, **guarantee
+        points, kernel=KERNEL, bounds=BOUNDS, updates=6, expected_queries=100, **guarantee
     )
-    places = np.linspace(0, 4, 12)[:, np.newaxis]  # no more than the updates
+    places = np.linspace(0, 4, 6)[:, np.newaxis]  # no more than the updates
     answers = held.ask(places)
     exact = dpkde.nonprivate.kde(points, places, KERNEL)
     assert np.abs(answers - exact).max() < 5 * held.tolerance + 0.05
-    assert len(held.transcript) == 12
-    assert 0 <= held.updates_left <= 12
+    assert len(held.transcript) == 6
+    assert 0 <= held.updates_left <= 6
     made = held.release()
     assert made.privacy == held.privacy
     assert np.isnan(held.ask([[math.nan]])[0])
