@@ -143,7 +143,9 @@ def test_a_wild_kernel_breaks_no_bound_and_tells_nothing(
 
 
 @pytest.mark.parametrize(("mechanism", "guarantee"), ALL[:3], ids=NAMES[:3])
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize(
+    "adjacency", ["add-remove", pytest.param("replace", marks=pytest.mark.audit)]
+)
 def test_answers_are_unbiased_and_spread_as_stated(
     mechanism: QueryMechanism, guarantee: dict[str, Any], adjacency: str
 ) -> None:

@@ -169,7 +169,7 @@ def test_a_record_changes_the_sketch_by_its_own_contribution_alone(
     )
     whole = dpkde.sketch(io.BytesIO(text.encode()), plan)
     for left_out, (line, block) in enumerate(
-        zip(lines, itertools.cycle([1, 5, 33, 256, 1 << 20]), strict=False)
+        zip(lines[:100], itertools.cycle([1, 5, 33, 256, 1 << 20]), strict=False)
     ):
         monkeypatch.setattr(tables, "TEXT_BLOCK", block)
         rest = head + b"".join(lines[:left_out] + lines[left_out + 1 :])
