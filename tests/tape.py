@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpkde.privacy.laws.bits import BitStream
+
 
 class Tape:
     """An entropy source that replays random bytes, at most `piece` at a time."""
@@ -17,3 +19,7 @@ class Tape:
         size = wanted if self.piece is None else min(wanted, self.piece)
         self.at += size
         return self.data[self.at - size : self.at]
+
+    def stream(self) -> BitStream:
+        """The first of the same bits for a slow twin: the more it holds, the slower it takes."""
+        return BitStream(np.frombuffer(self.data[: 1 << 16], dtype=np.uint64))

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,15 @@ SOURCE = Path(dpkde.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@cache
 def _imports(path: Path) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -62,7 +69,7 @@ def test_only_the_curator_side_touches_points(path: Path) -> None:
         return
     calls = {
         node.func.attr
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in _nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     }
     assert not calls & {"quantize", "accumulate", "place", "place_plainly"}
@@ -218,10 +225,10 @@ LAWS = {"DiscreteLaplace", "DiscreteGaussian", "MaxNorm"}
 @pytest.mark.parametrize("path", MODULES, ids=_name)
 def test_nobody_tells_laws_apart(path: Path) -> None:
     """What hangs on a law is a method of the law; elsewhere none is compared with."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = {leaf.id for leaf in ast.walk(node) if isinstance(leaf, ast.Name)}
+    for node in _nodes(path):
         asked = isinstance(node, ast.Call) and "isinstance" in ast.dump(node.func)
         if asked or isinstance(node, ast.Compare):
+            names = {leaf.id for leaf in ast.walk(node) if isinstance(leaf, ast.Name)}
             assert not names & LAWS, ast.unparse(node)
 
 

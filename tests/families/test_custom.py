@@ -20,6 +20,7 @@ from dpkde.space.frame import Frame
 PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
 
 
+@pytest.mark.audit
 def test_the_example_passes_the_contract(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     (tmp_path / "test_mine.py").write_text("\n\n".join(blocks), encoding="utf-8")

@@ -112,7 +112,14 @@ def test_frequencies_are_prefix_stable(form: str) -> None:
     assert not np.array_equal(other.tensors["frequencies"], long.tensors["frequencies"])
 
 
-@pytest.mark.parametrize("family", ["Fourier(33)", "Spline(4, 0.7)", "FastGauss(5)"])
+@pytest.mark.parametrize(
+    "family",
+    [
+        "Fourier(33)",
+        pytest.param("Spline(4, 0.7)", marks=pytest.mark.audit),
+        pytest.param("FastGauss(5)", marks=pytest.mark.audit),
+    ],
+)
 def test_contributions_do_not_depend_on_what_was_compiled_first(
     family: str, tmp_path: Path
 ) -> None:

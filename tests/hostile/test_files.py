@@ -26,9 +26,9 @@ from dpkde.kernels import Kernel
 from dpkde.release import container
 from grown import GROWN
 
-MUTATIONS = int(os.environ.get("DPKDE_MUTATIONS", "100000"))
-KILLS = int(os.environ.get("DPKDE_KILLS", "24"))
-"""Of the whole command; each takes about a second."""
+MUTATIONS = int(os.environ.get("DPKDE_MUTATIONS", "50000"))
+KILLS = int(os.environ.get("DPKDE_KILLS", "12"))
+"""Each takes a process of about a second."""
 
 
 def _files(folder: Path) -> list[tuple[bytes, Callable[[Path], object]]]:
@@ -282,7 +282,7 @@ def test_kills_leave_the_old_file_or_the_new_one(tmp_path: Path) -> None:
         "    release.save(sys.argv[1])\n"
     )
     chance = random.Random(1)
-    for _ in range(20):
+    for _ in range(KILLS):
         child = subprocess.Popen(
             [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True
         )

@@ -346,6 +346,15 @@ def test_kernels_nested_too_deep_are_refused() -> None:
 def test_transforms_by_quadrature(kernel: Any, formula: Callable[[Any], Any]) -> None:
     frequencies = np.array([0.0, 0.05, 0.5, 1.0, 3.0, 10.0, 300.0])
     assert np.allclose(kernel.profile_transform(frequencies), formula(frequencies), atol=1e-3)
-    for known in (dpkde.Gaussian(1.0), dpkde.Laplacian(1.0), dpkde.Cauchy(1.0), dpkde.Hat(1.0)):
-        exact = cosine_transform(known, frequencies, 4096.0)
-        assert np.allclose(known.profile_transform(frequencies), exact, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [dpkde.Gaussian(1.0), dpkde.Laplacian(1.0), dpkde.Cauchy(1.0), dpkde.Hat(1.0)],
+    ids=lambda kernel: kernel.name,
+)
+def test_quadrature_gives_known_transforms(known: Any) -> None:
+    """As far as 512, beyond which Cauchy's profile has 0.004 left."""
+    frequencies = np.array([0.0, 0.05, 0.5, 1.0, 3.0, 10.0, 300.0])
+    found = cosine_transform(known, frequencies, 512.0)
+    assert np.allclose(known.profile_transform(frequencies), found, atol=1e-2)

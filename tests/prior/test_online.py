@@ -21,6 +21,7 @@ from dpkde.space.domain import as_domain
 from dpkde.space.frame import Frame
 from dpkde.tables import open_points
 from dpkde.testing import adversarial_rows
+from remembered import Remembered
 
 KERNEL = dpkde.Gaussian(1.0)
 POINTS = np.array([[0.0], [0.5], [2.0]])
@@ -31,6 +32,7 @@ ALL: list[tuple[QueryMechanism, dict[str, Any]]] = [
     (HRW(), {"rho": "0.5"}),
 ]
 NAMES = [mechanism.name for mechanism, _ in ALL]
+PRIVATE = Remembered(open_points(POINTS), Frame.of(KERNEL, as_domain(None), 1), threads=1)
 
 
 def _online(mechanism: QueryMechanism, guarantee: dict[str, Any], most: int) -> Online:
@@ -40,9 +42,8 @@ def _online(mechanism: QueryMechanism, guarantee: dict[str, Any], most: int) -> 
 def _session(
     mechanism: QueryMechanism, guarantee: dict[str, Any], most: int
 ) -> tuple[Session, Budget]:
-    private = Private(open_points(POINTS), Frame.of(KERNEL, as_domain(None), 1), threads=1)
     budget = Budget(Guarantee.declare(**guarantee))
-    return mechanism.session(private, budget, most), budget
+    return mechanism.session(PRIVATE, budget, most), budget
 
 
 @pytest.mark.parametrize(("mechanism", "guarantee"), ALL, ids=NAMES)

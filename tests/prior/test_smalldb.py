@@ -33,6 +33,7 @@ from dpkde.prior.universe import Universe, grid_shape
 from dpkde.privacy.amounts import Adjacency
 from dpkde.privacy.audit import audit
 from dpkde.privacy.budget import Budget, Guarantee
+from remembered import Remembered
 
 UNIT = 1 << LATTICE_BITS
 KERNEL = dpkde.Gaussian(0.5)
@@ -40,8 +41,8 @@ BOUNDS = [(0.0, 4.0)]
 POOL = [0.0, 0.9, 1.0, 4.0, math.nan, math.inf, -math.inf, 1e308, -7.5]
 
 
-def opened(data: list[float], bounds: Any = BOUNDS) -> Private:
-    return Private.open(np.array(data, dtype=float).reshape(-1, 1), KERNEL, bounds)
+def opened(data: list[float], bounds: Any = BOUNDS, kind: type[Private] = Private) -> Private:
+    return kind.open(np.array(data, dtype=float).reshape(-1, 1), KERNEL, bounds)
 
 
 def neighbours(most: int) -> Iterator[tuple[list[float], list[float], Adjacency]]:
@@ -162,7 +163,7 @@ def test_two_points_by_hand(size: int, adjacency: str) -> None:
     choices at ε = 4.
     """
     data, n = [1.0, 1.0, 3.0, math.nan], 3 if adjacency == "add-remove" else 4
-    private, epsilon = opened(data), 4
+    private, epsilon = opened(data, kind=Remembered), 4
     guarantee = Guarantee.declare(epsilon=epsilon, adjacency=adjacency)
     sets = [(1, 0), (0, 1)] if size == 1 else [(2, 0), (1, 1), (0, 2)]  # copies of 1 and of 3
     by_hand = np.array([max(abs(size * 2 - n * a), abs(size * 1 - n * b)) for a, b in sets])

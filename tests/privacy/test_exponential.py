@@ -23,7 +23,6 @@ import dpkde
 from dpkde.privacy.amounts import COUNT, Amount
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Exponential, SparseVector
-from dpkde.privacy.laws.bits import BitStream
 from dpkde.privacy.laws.exponential import sampler as road
 from dpkde.privacy.statement import PrivacyStatement, statement_from_json, statement_to_json
 from tape import Tape
@@ -79,7 +78,7 @@ def test_one_option_and_equal_losses() -> None:
 )
 def test_compiled_equals_twin_and_buffers_do_not_matter(scale: Fraction) -> None:
     gaps = (LOSSES - LOSSES.min()).tolist()
-    stream = BitStream(np.frombuffer(Tape(1).data, dtype=np.uint64))
+    stream = Tape(1).stream()
     twin = [road.exponential_twin(stream, gaps, scale) for _ in range(200)]
     assert road.exponential(LOSSES, scale, 200, Tape(1)).tolist() == twin
     for piece in (8, 16, 1000):

@@ -169,7 +169,7 @@ def test_a_record_changes_the_sketch_by_its_own_contribution_alone(
     )
     whole = dpkde.sketch(io.BytesIO(text.encode()), plan)
     for left_out, (line, block) in enumerate(
-        zip(lines, itertools.cycle([1, 5, 33, 256, 1 << 20]), strict=False)
+        zip(lines[:100], itertools.cycle([1, 5, 33, 256, 1 << 20]), strict=False)
     ):
         monkeypatch.setattr(tables, "TEXT_BLOCK", block)
         rest = head + b"".join(lines[:left_out] + lines[left_out + 1 :])
@@ -300,16 +300,14 @@ def scrap(chance: random.Random) -> bytes:
     return b"".join(chance.choices(BITS, k=chance.randrange(1, 12))) + b"\n"
 
 
-FILES = 50_000
-"""Together, over all seeds."""
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.audit) for seed in range(1, 5))]
+)
 def test_files_well_formed_and_malformed(seed: int) -> None:
-    """What one record changes stays within what is stated, in 50,000 files."""
+    """What one record changes stays within what is stated, in 10,000 files."""
     chance = random.Random(seed)
     touched = swallowed = 0
-    for _ in range(FILES // 5):
+    for _ in range(10_000):
         width = chance.choice([1, 2, 3])
         unnamed = chance.random() < 0.2
         multiline = chance.random() < 0.8

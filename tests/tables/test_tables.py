@@ -291,7 +291,7 @@ def test_the_longest_header_is_read_alike_however_it_arrives() -> None:
 
     for ending in ("\n", "\r\n", "\r\r\n", "\r"):
         for extra in (0, 1):
-            names = "a," * ((1 << 19) - 1) + "ab" + "c" * extra
+            names = ("a" * 1023 + ",") * 1023 + "a" * 1021 + ",ab" + "c" * extra
             for drop in (4096, 4095, 1 << 18):
                 found = Drops((names + ending + "1\n").encode())
                 found.drop = drop
