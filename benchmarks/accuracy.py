@@ -103,9 +103,9 @@ def _load(folder: Path, name: str) -> Array:
 def mixture(count: int, dim: int) -> Array:
     """Eight clusters of different widths."""
     generator = np.random.default_rng(dim)
-    centres, widths = generator.normal(size=(8, dim)) * 1.5, generator.uniform(0.1, 0.8, 8)
+    centers, widths = generator.normal(size=(8, dim)) * 1.5, generator.uniform(0.1, 0.8, 8)
     label = generator.integers(0, 8, count)
-    return centres[label] + generator.normal(size=(count, dim)) * widths[label, np.newaxis]
+    return centers[label] + generator.normal(size=(count, dim)) * widths[label, np.newaxis]
 
 
 def towns(count: int, seed: int) -> Array:
@@ -114,10 +114,10 @@ def towns(count: int, seed: int) -> Array:
     Hard data for splines: between nodes little averages out.
     """
     generator = np.random.default_rng(seed)
-    centres = generator.uniform((0, 0), (30, 25), (400, 2))
+    centers = generator.uniform((0, 0), (30, 25), (400, 2))
     sizes = 1 / np.arange(1.0, 401)
     label = generator.choice(400, count, p=sizes / sizes.sum())
-    return centres[label] + generator.normal(size=(count, 2)) * 0.06
+    return centers[label] + generator.normal(size=(count, 2)) * 0.06
 
 
 def main() -> None:

@@ -45,8 +45,8 @@ class Recorded(Weights):
 def mixture(rows: int, dim: int) -> Floats:
     """Three clusters in [−2, 2]^d."""
     generator = np.random.default_rng(0)
-    centres = generator.normal(0, 0.8, size=(3, dim))
-    points = centres[generator.integers(0, 3, rows)] + generator.normal(0, 0.3, size=(rows, dim))
+    centers = generator.normal(0, 0.8, size=(3, dim))
+    points = centers[generator.integers(0, 3, rows)] + generator.normal(0, 0.3, size=(rows, dim))
     return np.clip(points, -2, 2)
 
 

@@ -112,13 +112,13 @@ def exact_kde(points: Array, queries: Array, bandwidth: float) -> Array:
     Points are taken relative to the mean query, so that squares lose no digits to an offset; the
     memory is that of a block.
     """
-    centre = queries.mean(axis=0)
-    targets = (queries - centre) / bandwidth
+    center = queries.mean(axis=0)
+    targets = (queries - center) / bandwidth
     squares = (targets**2).sum(axis=1)
     total = np.zeros(len(queries))
     step = max(1, _BLOCK // max(1, len(queries)))
     for start in range(0, len(points), step):
-        rows = (points[start : start + step] - centre) / bandwidth
+        rows = (points[start : start + step] - center) / bandwidth
         distances = (rows**2).sum(axis=1)[:, np.newaxis] + squares - 2 * rows @ targets.T
         total += np.exp(-np.maximum(distances, 0.0)).sum(axis=0)
     return total / max(1, len(points))
@@ -151,9 +151,9 @@ def generated(name: str, rows: int, queries: int) -> Task:
     # One shape whatever the number of rows: only then do curves over n compare like with like.
     generator = np.random.default_rng(len(name))
     if name == "mixture":
-        centres, widths = generator.normal(size=(8, 2)) * 1.5, generator.uniform(0.1, 0.8, 8)
+        centers, widths = generator.normal(size=(8, 2)) * 1.5, generator.uniform(0.1, 0.8, 8)
         label = generator.integers(0, 8, rows)
-        made = centres[label] + generator.normal(size=(rows, 2)) * widths[label, np.newaxis]
+        made = centers[label] + generator.normal(size=(rows, 2)) * widths[label, np.newaxis]
         box: Pairs = [(-4.0, 4.0)] * 2
         return split(made, queries, name=name, title="mixture, d = 2", bandwidth=0.5, bounds=box)
     if name == "lattice":
@@ -163,8 +163,8 @@ def generated(name: str, rows: int, queries: int) -> Task:
         return split(made, queries, name=name, title="lattice, d = 2", bandwidth=1.0, bounds=box)
     if name.startswith("clusters-"):
         dim = int(name.removeprefix("clusters-"))
-        centres = generator.normal(size=(12, dim)) * 0.35
-        made = centres[generator.integers(0, 12, rows)]
+        centers = generator.normal(size=(12, dim)) * 0.35
+        made = centers[generator.integers(0, 12, rows)]
         # Few columns are wide and the rest narrow, as in tables of measurements and indicators.
         widths = np.where(np.arange(dim) < 2, 1.0, 0.15)
         made = made * np.where(np.arange(dim) < 2, 2.0, 0.3)

@@ -44,8 +44,8 @@ def measure(lab: Lab) -> list[Row]:
     """Return the error of every mechanism, number of queries and trial."""
     settings, rows = lab.settings, []
     generator = np.random.default_rng(0)
-    centres = np.where(generator.uniform(size=settings.release_rows) < 0.7, 1.0, 3.0)
-    points = generator.normal(centres, 0.3).clip(0, 4)[:, np.newaxis]
+    centers = np.where(generator.uniform(size=settings.release_rows) < 0.7, 1.0, 3.0)
+    points = generator.normal(centers, 0.3).clip(0, 4)[:, np.newaxis]
     asked = [(name, size) for name in MECHANISMS for size in settings.release_sizes]
     for name, size in tracked(asked, "query release"):
         key = {

@@ -21,13 +21,13 @@ EPSILONS = ("0.01", "0.05", "0.5")
 
 
 def city(people: int, seed: int = 2023) -> NDArray[np.float64]:
-    """Return made-up positions: two centres, a river road, suburbs."""
+    """Return made-up positions: two centers, a river road, suburbs."""
     generator = np.random.default_rng(seed)
     kinds = generator.choice(4, size=people, p=[0.35, 0.2, 0.25, 0.2])
     points = np.empty((people, 2))
-    for kind, (centre, spread) in enumerate((((3.2, 3.6), 0.45), ((6.8, 2.2), 0.35))):
+    for kind, (center, spread) in enumerate((((3.2, 3.6), 0.45), ((6.8, 2.2), 0.35))):
         chosen = kinds == kind
-        points[chosen] = generator.normal(centre, spread, size=(int(chosen.sum()), 2))
+        points[chosen] = generator.normal(center, spread, size=(int(chosen.sum()), 2))
     road = kinds == 2
     along = generator.uniform(0.5, 9.5, size=int(road.sum()))
     bend = 3 + 1.4 * np.sin(along * 0.8)

@@ -346,8 +346,8 @@ def test_balls_cover_the_box() -> None:
     assert isinstance(cut, Balls)
     balls = cut._balls
     points = np.random.default_rng(12).uniform(-1, 1, size=(200, 2)).astype(np.float32)
-    centres, squares = balls[:, :2].transpose(0, 2, 1), balls[:, 2]
-    gaps = ((points[:, np.newaxis, np.newaxis] - centres) ** 2).sum(axis=3)
+    centers, squares = balls[:, :2].transpose(0, 2, 1), balls[:, 2]
+    gaps = ((points[:, np.newaxis, np.newaxis] - centers) ** 2).sum(axis=3)
     assert (gaps <= squares).any(axis=2).all()
     # The first of them is the cell.
     first = (gaps <= squares).argmax(axis=2).astype(np.uint32)

@@ -92,12 +92,12 @@ def _pieces(degree: int) -> list[list[Fraction]]:
     """The polynomials in u ∈ [0, ½] of all B-splines B_p(u − j) that are not zero there."""
     found = []
     for j in range(-degree, degree + 1):
-        centre = (
+        center = (
             Fraction(degree + 1, 2) - j
-        )  # B_p(u − j) = Σ (−1)^i C(p+1, i)(u + centre − i)₊^p/p!
+        )  # B_p(u − j) = Σ (−1)^i C(p+1, i)(u + center − i)₊^p/p!
         piece = [Fraction(0)] * (degree + 1)
         for i in range(degree + 2):
-            shift = centre - i
+            shift = center - i
             if shift < 0:  # at u in [0, ½] the argument is negative: shifts are halves
                 continue
             for power in range(degree + 1):

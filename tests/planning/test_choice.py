@@ -201,9 +201,9 @@ def test_the_choice_depends_on_the_noisy_count_alone(monkeypatch: pytest.MonkeyP
 
 def _clusters(dim: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     generator = np.random.default_rng(dim)
-    centres, widths = generator.normal(size=(6, dim)) * 1.5, generator.uniform(0.2, 0.8, 6)
+    centers, widths = generator.normal(size=(6, dim)) * 1.5, generator.uniform(0.2, 0.8, 6)
     label = generator.integers(0, 6, 30_000)
-    return centres[label] + generator.normal(size=(30_000, dim)) * widths[label, np.newaxis]
+    return centers[label] + generator.normal(size=(30_000, dim)) * widths[label, np.newaxis]
 
 
 @pytest.mark.audit
@@ -249,9 +249,9 @@ def test_towns_that_are_points_to_the_bandwidth_are_foreseen(seed: int) -> None:
     releases varies by 5%.
     """
     generator = np.random.default_rng(seed)
-    centres, sizes = generator.uniform((0, 0), (30, 25), (400, 2)), 1 / np.arange(1.0, 401)
+    centers, sizes = generator.uniform((0, 0), (30, 25), (400, 2)), 1 / np.arange(1.0, 401)
     label = generator.choice(400, 100_000, p=sizes / sizes.sum())
-    points = centres[label] + generator.normal(size=(100_000, 2)) * 0.06
+    points = centers[label] + generator.normal(size=(100_000, 2)) * 0.06
     queries, kernel = points[:200], dpkde.Gaussian(1.0)
     truth = dpkde.nonprivate.kde(points, queries, kernel)
     errors = []
@@ -307,9 +307,9 @@ def test_what_is_chosen_for_clusters_in_many_dimensions_is_as_good_as_told(
     would have to be seven of its standard deviations in all of them.
     """
     generator = np.random.default_rng(dim)
-    centres = generator.uniform(-0.7 * bound, 0.7 * bound, (8, dim))
+    centers = generator.uniform(-0.7 * bound, 0.7 * bound, (8, dim))
     spread = generator.normal(0, 0.12 * bound, (10_000, dim))
-    points = np.clip(centres[generator.integers(0, 8, 10_000)] + spread, -bound, bound)
+    points = np.clip(centers[generator.integers(0, 8, 10_000)] + spread, -bound, bound)
     exact = dpkde.nonprivate.kde(points, points[:100], kernel)
     errors = []
     for seed in range(3):
@@ -334,9 +334,9 @@ def test_many_axes_of_one_bandwidth_are_not_taken_for_flat() -> None:
     """
     generator = np.random.default_rng(11)
     widths = np.where(np.arange(20) < 2, 1.0, 0.15)
-    centres = generator.normal(size=(12, 20)) * np.where(np.arange(20) < 2, 0.7, 0.1)
+    centers = generator.normal(size=(12, 20)) * np.where(np.arange(20) < 2, 0.7, 0.1)
     points = (
-        centres[generator.integers(0, 12, 20_000)] + generator.normal(size=(20_000, 20)) * widths
+        centers[generator.integers(0, 12, 20_000)] + generator.normal(size=(20_000, 20)) * widths
     )
     bounds = [(-4.0, 4.0)] * 2 + [(-0.75, 0.75)] * 18
     points = np.clip(points, *np.array(bounds).T)

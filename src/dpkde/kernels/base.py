@@ -169,8 +169,8 @@ class ProductKernel(Kernel):
 
 def whitened(kernel: Kernel, points: Points, queries: Points) -> tuple[Points, Points]:
     """Return points and queries in bandwidth units, counted from the middle of the queries."""
-    centre = queries.mean(axis=0) if len(queries) else 0.0
-    return kernel.bandwidth.whiten(points - centre), kernel.bandwidth.whiten(queries - centre)
+    center = queries.mean(axis=0) if len(queries) else 0.0
+    return kernel.bandwidth.whiten(points - center), kernel.bandwidth.whiten(queries - center)
 
 
 def distances(x: Points, y: Points, power: float) -> Floats:

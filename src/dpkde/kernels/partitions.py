@@ -322,7 +322,7 @@ class Combined(Partition):
 def balls_needed(halves: NDArray[Any]) -> int:
     """Return how many balls leave a point of the box uncovered with probability e⁻²⁰ at most.
 
-    A ball of radius ½√Exp(1) has volume (π/4)^{d/2} on average, out of the box that centres are
+    A ball of radius ½√Exp(1) has volume (π/4)^{d/2} on average, out of the box that centers are
     drawn from, which is `LARGEST_RADIUS` wider on every side.
     """
     widths = 2 * (np.asarray(halves, dtype=np.float64) + LARGEST_RADIUS)

@@ -152,10 +152,10 @@ def to_grid(frame: Frame, queries: Points, pitch: float | None) -> Points:
         directions = frame.locate(queries)
         moved = np.clip(np.rint(directions / pitch) * pitch, -1.0, 1.0)
         return np.where((moved != 0).any(axis=1, keepdims=True), moved, queries)
-    steps, centre = _steps(frame, pitch), frame.domain.centre(frame.dim)
+    steps, center = _steps(frame, pitch), frame.domain.center(frame.dim)
     low, high = _walls(frame)
     with np.errstate(all="ignore"):
-        moved = centre + np.rint((queries - centre) / steps) * steps
+        moved = center + np.rint((queries - center) / steps) * steps
     inside = (queries >= low) & (queries <= high)
     return np.asarray(np.where(inside, np.clip(moved, low, high), moved))
 
@@ -164,9 +164,9 @@ def _walls(frame: Frame) -> NDArray[np.float64]:
     """Return the lowest and highest corner of the box around a bounded domain."""
     if isinstance(frame.domain, Box):
         return frame.domain.corners
-    halves, centre = frame.domain.halves(frame.dim), frame.domain.centre(frame.dim)
+    halves, center = frame.domain.halves(frame.dim), frame.domain.center(frame.dim)
     assert halves is not None  # `grid_pitch` and `promise_from_json` ask for bounds
-    return np.array([centre - halves, centre + halves])
+    return np.array([center - halves, center + halves])
 
 
 def log_grid_size(frame: Frame, pitch: float | None) -> float:

@@ -37,8 +37,8 @@ def on_lattice(values: NDArray[np.float64], bits: int) -> Integers:
 
 def public_lattice(frame: Frame, options: Points, places: Points, bits: int) -> Integers:
     """Return rint(k(z, y)·2^bits) for public z and y, shape (n_options, n_places)."""
-    centre = frame.domain.centre(frame.dim)
-    return on_lattice(frame.kernel.evaluate(options - centre, places - centre), bits)
+    center = frame.domain.center(frame.dim)
+    return on_lattice(frame.kernel.evaluate(options - center, places - center), bits)
 
 
 def one_sum(adjacency: Adjacency, bits: int) -> Bounds:

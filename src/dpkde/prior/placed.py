@@ -223,7 +223,7 @@ def outer(factors: Sequence[Floats]) -> Floats:
 
 
 def in_data_units(frame: Frame, coordinates: Points) -> Points:
-    """Return places given in bandwidth units, from the centre, where they lie in the data.
+    """Return places given in bandwidth units, from the center, where they lie in the data.
 
     Elementwise and in a fixed order, so that a row's result depends on that row alone.
     """
@@ -234,7 +234,7 @@ def in_data_units(frame: Frame, coordinates: Points) -> Points:
             offsets = offsets + coordinates[:, k : k + 1] * value[k]
     else:
         offsets = coordinates * value
-    return np.asarray(offsets + frame.domain.centre(frame.dim))
+    return np.asarray(offsets + frame.domain.center(frame.dim))
 
 
 def unit_values(values: Any) -> Floats:

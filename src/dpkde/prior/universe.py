@@ -130,10 +130,10 @@ class Universe:
     ) -> Universe:
         """Return the grid over a frame's box. Check its cost first: it is built here."""
         shape = grid_shape(frame, alpha=alpha, points_per_axis=points_per_axis)
-        centre, halves = frame.domain.centre(frame.dim), frame.domain.halves(frame.dim)
+        center, halves = frame.domain.center(frame.dim), frame.domain.halves(frame.dim)
         assert halves is not None
         axes = [
-            centre[k] + halves[k] * (2 * np.arange(count) + 1 - count) / count
+            center[k] + halves[k] * (2 * np.arange(count) + 1 - count) / count
             for k, count in enumerate(shape)
         ]
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, frame.dim)

@@ -221,7 +221,7 @@ class Release(Filed):
             Shape (n_queries, dim), dense or sparse, or one point of shape (dim,); a data frame; or
             sets, as lists of element numbers, where the domain is `Sets`. A query that is not
             finite gets NaN, and so does one that lies further than 65,536 (`Fourier`) or 4,096
-            (`Hashing`) bandwidths from the centre of the bounds on some axis.
+            (`Hashing`) bandwidths from the center of the bounds on some axis.
         groups
             J > 1: the median of J means over the family's repetitions, as in the paper.
         clip

@@ -1,7 +1,7 @@
 """Domains: which points are allowed, declared in public, and what happens to the others.
 
 A domain places each private record: it decides whether the record counts, moves it inside where
-it lies outside, and subtracts a public centre. The result for a row depends on that row alone, bit
+it lies outside, and subtracts a public center. The result for a row depends on that row alone, bit
 for bit, and nothing about the rows is ever raised, warned of or logged:
 
 * a row with a value that is not finite contributes nothing;
@@ -46,15 +46,15 @@ class Domain(ABC):
         return None
 
     @abstractmethod
-    def centre(self, dim: int) -> NDArray[np.float64]:
+    def center(self, dim: int) -> NDArray[np.float64]:
         """Return the public point that coordinates are counted from."""
 
     @abstractmethod
     def reach(self, dim: int) -> float | None:
-        """Return the largest distance of an allowed point from the centre; None: no bound."""
+        """Return the largest distance of an allowed point from the center; None: no bound."""
 
     def halves(self, dim: int) -> NDArray[np.float64] | None:
-        """Return half the widths of a box around the centre that holds every allowed point."""
+        """Return half the widths of a box around the center that holds every allowed point."""
         reach = self.reach(dim)
         return None if reach is None else np.full(dim, reach)
 
@@ -67,7 +67,7 @@ class Domain(ABC):
         """Return the parameters, without the kind."""
 
     def place(self, rows: Points) -> tuple[Points, Mask]:
-        """Return the offsets of each row from the centre, and which rows contribute.
+        """Return the offsets of each row from the center, and which rows contribute.
 
         Rows that contribute nothing come back as zeros. Pure, row by row, silent.
         """
@@ -77,7 +77,7 @@ class Domain(ABC):
                 rows = np.where(counts[:, np.newaxis], rows, 0.0)
             moved, inside = self._settle(rows)
             counts &= inside
-            offsets = np.subtract(moved, self.centre(rows.shape[1]))
+            offsets = np.subtract(moved, self.center(rows.shape[1]))
             if not counts.all():
                 offsets[~counts] = 0.0
             return offsets, counts
@@ -89,7 +89,7 @@ class Unbounded(Domain):
 
     kind: ClassVar[str] = "unbounded"
 
-    def centre(self, dim: int) -> NDArray[np.float64]:
+    def center(self, dim: int) -> NDArray[np.float64]:
         """Return the origin."""
         return np.zeros(dim)
 
@@ -167,7 +167,7 @@ class Box(Domain):
         """The lowest and the highest corner, shape (2, dim)."""
         return np.array([self.low, self.high])
 
-    def centre(self, dim: int) -> NDArray[np.float64]:
+    def center(self, dim: int) -> NDArray[np.float64]:
         """Return the middle of the box."""
         return np.asarray(self.corners[0] / 2 + self.corners[1] / 2)
 
@@ -227,8 +227,8 @@ class Ball(Domain):
         """Number of axes."""
         return len(self.center)
 
-    def centre(self, dim: int) -> NDArray[np.float64]:
-        """Return the ball's centre."""
+    def center(self, dim: int) -> NDArray[np.float64]:
+        """Return the ball's center."""
         return np.array(self.center)
 
     def reach(self, dim: int) -> float:
@@ -246,7 +246,7 @@ class Ball(Domain):
         return np.where(beyond[:, np.newaxis], moved, rows), np.ones(len(rows), dtype=np.bool_)
 
     def to_json(self) -> dict[str, Any]:
-        """Return centre, radius and the rule for points outside."""
+        """Return center, radius and the rule for points outside."""
         return {"center": list(self.center), "radius": self.radius, "outside": self.outside}
 
 
@@ -259,7 +259,7 @@ class Sphere(Domain):
 
     kind: ClassVar[str] = "sphere"
 
-    def centre(self, dim: int) -> NDArray[np.float64]:
+    def center(self, dim: int) -> NDArray[np.float64]:
         """Return the origin."""
         return np.zeros(dim)
 
@@ -300,7 +300,7 @@ class Sets(Domain):
         """Size of the universe."""
         return self.universe
 
-    def centre(self, dim: int) -> NDArray[np.float64]:
+    def center(self, dim: int) -> NDArray[np.float64]:
         """Return ½ for every element."""
         return np.full(dim, 0.5)
 

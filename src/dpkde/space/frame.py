@@ -18,7 +18,7 @@ from dpkde.space.domain import Box, Domain, Mask, Sets, Sphere, Unbounded
 class _Walls(NamedTuple):
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    centre: NDArray[np.float64]
+    center: NDArray[np.float64]
     inverse: NDArray[np.float64]
     drop: bool
 
@@ -28,7 +28,7 @@ class Frame:
     """The public frame in which points are measured: domain, kernel and dimension.
 
     `place` is for private records, `locate` for queries; both return coordinates relative to the
-    domain's centre in units of the bandwidth, and both work row by row.
+    domain's center in units of the bandwidth, and both work row by row.
     """
 
     kernel: Kernel
@@ -110,7 +110,7 @@ class Frame:
             rows,
             walls.low,
             walls.high,
-            walls.centre,
+            walls.center,
             walls.inverse,
             walls.drop,
             coordinates,
@@ -126,7 +126,7 @@ class Frame:
         low, high = self.domain.corners
         inverse = self.kernel.bandwidth.whiten(np.ones((1, self.dim)))[0]
         drop = self.domain.outside == "drop"
-        return _Walls(low, high, self.domain.centre(self.dim), inverse, drop)
+        return _Walls(low, high, self.domain.center(self.dim), inverse, drop)
 
     def place_plainly(self, rows: NDArray[Any]) -> tuple[Points, Mask]:
         """Return the same as `place`, by NumPy, for any domain and bandwidth."""
@@ -149,11 +149,11 @@ class Frame:
         with np.errstate(all="ignore"):
             if self.kernel.home != "space":
                 queries = self.domain._settle(queries)[0]
-            located = self.kernel.bandwidth.whiten(queries - self.domain.centre(self.dim))
+            located = self.kernel.bandwidth.whiten(queries - self.domain.center(self.dim))
             return np.clip(located, -LARGEST, LARGEST, out=located)
 
     def reach(self) -> float | None:
-        """Return how far records lie from the centre at most, in bandwidth units."""
+        """Return how far records lie from the center at most, in bandwidth units."""
         reach = self.domain.reach(self.dim)
         return None if reach is None else reach / self.kernel.bandwidth.smallest()
 

@@ -1,11 +1,11 @@
 """The fast Gauss transform (LSQ-FGT): the Gaussian kernel in a bounded domain of few axes.
 
-Space is cut into cells of one bandwidth. With z the centre of the cell of x,
+Space is cut into cells of one bandwidth. With z the center of the cell of x,
 
     e^{−‖x−y‖²} = Σ_r ∏_k (x_k − z_k)^{r_k} · h_{r_k}(y_k − z_k)/r_k!,   h_r Hermite functions.
 
 The family keeps r_k = 0 … ρ−1. A record adds its powers to the block of its cell; a query takes
-the blocks of the cells whose centres lie within a cutoff of it. The proof is in
+the blocks of the cells whose centers lie within a cutoff of it. The proof is in
 ``proof.md``.
 
 **Other kernels.** The expansion is Taylor's, in x around z. It serves a kernel that is analytic at
@@ -70,7 +70,7 @@ class FastGauss(Family):
     order
         ρ, the number of terms an axis, from 1 to 24. None: chosen from the noisy count and ε.
     cutoff
-        Cells whose centres are further than this from a query, in bandwidths, are left out. None:
+        Cells whose centers are further than this from a query, in bandwidths, are left out. None:
         √ρ as in the paper where the order is given, and chosen with the order where it is not.
     repetitions
         Copies of the table, each with noise of its own, for the paper's median
@@ -170,7 +170,7 @@ class FastGauss(Family):
 
 @dataclass(frozen=True, eq=False)
 class FastGaussLayout(Layout):
-    """The order and the cutoff, over unit cells that are centred on the domain."""
+    """The order and the cutoff, over unit cells that are centered on the domain."""
 
     family: FastGauss
     frame: Frame
@@ -261,7 +261,7 @@ def _halves(frame: Frame) -> tuple[float, ...]:
 
 @dataclass(frozen=True, eq=False)
 class FastGaussPair(Pair):
-    """Powers around cell centres, and Hermite functions."""
+    """Powers around cell centers, and Hermite functions."""
 
     layout: FastGaussLayout
     bits: int

@@ -21,9 +21,9 @@ def expanded(order: int, cutoff: float, half: float) -> tuple[Extreme, float]:
     powers = u[:, np.newaxis] ** np.arange(order)
     error = float(np.abs(powers @ found.T - np.exp(-(np.subtract.outer(u, s) ** 2))).max())
     single = half <= 0.5
-    centres = np.zeros(1) if single else np.arange(-math.ceil(cutoff) - 1, math.ceil(cutoff) + 2.0)
+    centers = np.zeros(1) if single else np.arange(-math.ceil(cutoff) - 1, math.ceil(cutoff) + 2.0)
     y = s if single else np.linspace(-0.5, 0.5, 129)
-    near = np.subtract.outer(y, centres)
+    near = np.subtract.outer(y, centers)
     squares = (hermite_functions(near, order) ** 2).sum(axis=-1) * (np.abs(near) <= cutoff)
     gain = float(np.sqrt(squares.sum(axis=1).max()))
     peak, whole = float(np.abs(found).max()), float(np.abs(found).sum(axis=1).max())

@@ -402,7 +402,7 @@ def step_bits_for(reach: float | None) -> int:
     bits = min(_STEP_BITS, math.floor(30 - math.log2(min(reach, 2.0**60))))
     if bits < _LEAST_STEP_BITS:
         raise ParameterError(
-            f"the bounds reach {reach:.3g} bandwidths from their centre; random Fourier features "
+            f"the bounds reach {reach:.3g} bandwidths from their center; random Fourier features "
             "resolve at most 2^24 of them: use a larger bandwidth or tighter bounds"
         )
     return bits

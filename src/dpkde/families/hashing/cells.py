@@ -143,7 +143,7 @@ def mix(value: np.uint32) -> np.uint32:
 def fill_balls(
     seed: np.uint32, low: NDArray[np.float32], widths: NDArray[np.float32], balls: NDArray[Any]
 ) -> None:
-    """Write the centres of balls, uniform in a box, and 14 random bits for the radius last.
+    """Write the centers of balls, uniform in a box, and 14 random bits for the radius last.
 
     `balls` has shape (axes + 1, count). From a public seed, by integers alone: the same anywhere.
     """
@@ -181,10 +181,10 @@ def add_balls(
                 for j in range(BALLS):
                     gaps[j] = -squares[j]
                 for k in range(axes):
-                    centres = own[k, top : top + BALLS]
+                    centers = own[k, top : top + BALLS]
                     place = x[i, k]
                     for j in range(BALLS):
-                        apart = place - centres[j]
+                        apart = place - centers[j]
                         gaps[j] += apart * apart
                 found = I32(0)
                 for j in range(BALLS):

@@ -53,7 +53,7 @@ MOST_CELLS_CHOSEN = 1 << 22
 MOST_BUCKETS = 1 << 15
 """Bucket and sign are 16 of the 32 bits of a key: so many are independent for any two cells."""
 FARTHEST = 4096.0
-"""Bandwidths from the centre that float32 rows resolve well; further out they are clipped."""
+"""Bandwidths from the center that float32 rows resolve well; further out they are clipped."""
 _BLOCK = 256
 _BLOCK_KEYS = 1 << 22
 """Most rows, and most keys, that are computed at a time."""

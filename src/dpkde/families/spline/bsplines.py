@@ -1,6 +1,6 @@
 """One axis of the spline family: cardinal B-splines, and the best coefficients for a kernel.
 
-Positions are in units of the spacing, B_p is the centred B-spline of degree p, and its nodes are
+Positions are in units of the spacing, B_p is the centered B-spline of degree p, and its nodes are
 the integers (odd p) or half-integers (even p) of the axis. For a query at v the coefficients
 
     c_j(v) = φ(v − node_j)   minimise   ∫ (Σ_j c_j B_p(u − node_j) − k(u − v))² du + λ Σ_j c_j²
@@ -57,7 +57,7 @@ LARGEST_SQUARES = (
 
 
 def bspline(degree: int, t: Floats) -> Floats:
-    """Return B_p(t), centred, with support of p + 1 units, by the recurrence over degrees.
+    """Return B_p(t), centered, with support of p + 1 units, by the recurrence over degrees.
 
     >>> bspline(3, np.array([-1.0, 0.0, 1.0, 2.0])) * 6
     array([1., 4., 1., 0.])

@@ -85,8 +85,8 @@ class Line:
 def study(kernel: ProductKernel, half: float) -> Line:
     """Return how well a constant and a line fit the kernel on an axis [−half, half]."""
     panels = max(1, int(np.ceil(min(2 * half, 64.0))))
-    centres = (2 * np.arange(panels) + 1) / panels - 1
-    t = (centres[:, np.newaxis] + _POINTS / panels).reshape(-1)
+    centers = (2 * np.arange(panels) + 1) / panels - 1
+    t = (centers[:, np.newaxis] + _POINTS / panels).reshape(-1)
     mean = np.tile(_WEIGHTS, panels) / (2 * panels)
     flat, slope, curve = line(kernel, half, t * half)
     energy = line(_Squared(kernel), half, t * half)[0]  # type: ignore[arg-type]

@@ -61,7 +61,7 @@ def _draw_gaussian(
     position: int,
     scale: int,
     width: int,
-    centre: float,
+    center: float,
     inverse: float,
     margin: float,
 ) -> tuple[int, int]:
@@ -70,7 +70,7 @@ def _draw_gaussian(
         coin, position = take(words, position, COIN_BITS)
         if position < 0:
             return 0, position
-        distance = float(abs(value)) - centre
+        distance = float(abs(value)) - center
         gamma = distance * distance * inverse
         if gamma > _LARGEST_EXPONENT:
             if coin == 0:
@@ -93,12 +93,12 @@ def _fill_gaussian(
     done: int,
     scale: int,
     width: int,
-    centre: float,
+    center: float,
     inverse: float,
     margin: float,
 ) -> tuple[int, int, int]:
     while done < out.size:
-        value, after = _draw_gaussian(words, position, scale, width, centre, inverse, margin)
+        value, after = _draw_gaussian(words, position, scale, width, center, inverse, margin)
         if after < 0:
             return done, position, after
         out[done] = value
