@@ -244,7 +244,7 @@ def test_mutated_files(tmp_path: Path) -> None:
         path.write_bytes(data)
         whole = load(path)
         if isinstance(whole, dpkde.Release):
-            whole.kde(whole.domain.center(whole.dim)[np.newaxis])
+            whole.kde(whole.domain.origin(whole.dim)[np.newaxis])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     slowest, loaded = 0.0, 0
     for i in range(MUTATIONS):
@@ -259,7 +259,7 @@ def test_mutated_files(tmp_path: Path) -> None:
                 # What loads can also be asked and described.
                 assert repr(held)
                 assert str(held.privacy)
-                middle = held.domain.center(held.dim)  # hashing has cells inside the bounds only
+                middle = held.domain.origin(held.dim)  # hashing has cells inside the bounds only
                 assert held.kde(middle[np.newaxis]).shape == (1,)
         slowest = max(slowest, time.process_time() - start)
     assert slowest < 2

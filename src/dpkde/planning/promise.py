@@ -152,7 +152,7 @@ def to_grid(frame: Frame, queries: Points, pitch: float | None) -> Points:
         directions = frame.locate(queries)
         moved = np.clip(np.rint(directions / pitch) * pitch, -1.0, 1.0)
         return np.where((moved != 0).any(axis=1, keepdims=True), moved, queries)
-    steps, center = _steps(frame, pitch), frame.domain.center(frame.dim)
+    steps, center = _steps(frame, pitch), frame.domain.origin(frame.dim)
     low, high = _walls(frame)
     with np.errstate(all="ignore"):
         moved = center + np.rint((queries - center) / steps) * steps
@@ -164,7 +164,7 @@ def _walls(frame: Frame) -> NDArray[np.float64]:
     """Return the lowest and highest corner of the box around a bounded domain."""
     if isinstance(frame.domain, Box):
         return frame.domain.corners
-    halves, center = frame.domain.halves(frame.dim), frame.domain.center(frame.dim)
+    halves, center = frame.domain.halves(frame.dim), frame.domain.origin(frame.dim)
     assert halves is not None  # `grid_pitch` and `promise_from_json` ask for bounds
     return np.array([center - halves, center + halves])
 

@@ -37,7 +37,7 @@ def on_lattice(values: NDArray[np.float64], bits: int) -> Integers:
 
 def public_lattice(frame: Frame, options: Points, places: Points, bits: int) -> Integers:
     """Return rint(k(z, y)·2^bits) for public z and y, shape (n_options, n_places)."""
-    center = frame.domain.center(frame.dim)
+    center = frame.domain.origin(frame.dim)
     return on_lattice(frame.kernel.evaluate(options - center, places - center), bits)
 
 

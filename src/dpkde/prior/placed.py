@@ -234,7 +234,7 @@ def in_data_units(frame: Frame, coordinates: Points) -> Points:
             offsets = offsets + coordinates[:, k : k + 1] * value[k]
     else:
         offsets = coordinates * value
-    return np.asarray(offsets + frame.domain.center(frame.dim))
+    return np.asarray(offsets + frame.domain.origin(frame.dim))
 
 
 def unit_values(values: Any) -> Floats:

@@ -130,7 +130,7 @@ class Universe:
     ) -> Universe:
         """Return the grid over a frame's box. Check its cost first: it is built here."""
         shape = grid_shape(frame, alpha=alpha, points_per_axis=points_per_axis)
-        center, halves = frame.domain.center(frame.dim), frame.domain.halves(frame.dim)
+        center, halves = frame.domain.origin(frame.dim), frame.domain.halves(frame.dim)
         assert halves is not None
         axes = [
             center[k] + halves[k] * (2 * np.arange(count) + 1 - count) / count

@@ -46,7 +46,7 @@ class Domain(ABC):
         return None
 
     @abstractmethod
-    def center(self, dim: int) -> NDArray[np.float64]:
+    def origin(self, dim: int) -> NDArray[np.float64]:
         """Return the public point that coordinates are counted from."""
 
     @abstractmethod
@@ -77,7 +77,7 @@ class Domain(ABC):
                 rows = np.where(counts[:, np.newaxis], rows, 0.0)
             moved, inside = self._settle(rows)
             counts &= inside
-            offsets = np.subtract(moved, self.center(rows.shape[1]))
+            offsets = np.subtract(moved, self.origin(rows.shape[1]))
             if not counts.all():
                 offsets[~counts] = 0.0
             return offsets, counts
@@ -89,7 +89,7 @@ class Unbounded(Domain):
 
     kind: ClassVar[str] = "unbounded"
 
-    def center(self, dim: int) -> NDArray[np.float64]:
+    def origin(self, dim: int) -> NDArray[np.float64]:
         """Return the origin."""
         return np.zeros(dim)
 
@@ -167,7 +167,7 @@ class Box(Domain):
         """The lowest and the highest corner, shape (2, dim)."""
         return np.array([self.low, self.high])
 
-    def center(self, dim: int) -> NDArray[np.float64]:
+    def origin(self, dim: int) -> NDArray[np.float64]:
         """Return the middle of the box."""
         return np.asarray(self.corners[0] / 2 + self.corners[1] / 2)
 
@@ -227,7 +227,7 @@ class Ball(Domain):
         """Number of axes."""
         return len(self.center)
 
-    def center(self, dim: int) -> NDArray[np.float64]:
+    def origin(self, dim: int) -> NDArray[np.float64]:
         """Return the ball's center."""
         return np.array(self.center)
 
@@ -259,7 +259,7 @@ class Sphere(Domain):
 
     kind: ClassVar[str] = "sphere"
 
-    def center(self, dim: int) -> NDArray[np.float64]:
+    def origin(self, dim: int) -> NDArray[np.float64]:
         """Return the origin."""
         return np.zeros(dim)
 
@@ -300,7 +300,7 @@ class Sets(Domain):
         """Size of the universe."""
         return self.universe
 
-    def center(self, dim: int) -> NDArray[np.float64]:
+    def origin(self, dim: int) -> NDArray[np.float64]:
         """Return ½ for every element."""
         return np.full(dim, 0.5)
 

@@ -126,7 +126,7 @@ class Frame:
         low, high = self.domain.corners
         inverse = self.kernel.bandwidth.whiten(np.ones((1, self.dim)))[0]
         drop = self.domain.outside == "drop"
-        return _Walls(low, high, self.domain.center(self.dim), inverse, drop)
+        return _Walls(low, high, self.domain.origin(self.dim), inverse, drop)
 
     def place_plainly(self, rows: NDArray[Any]) -> tuple[Points, Mask]:
         """Return the same as `place`, by NumPy, for any domain and bandwidth."""
@@ -149,7 +149,7 @@ class Frame:
         with np.errstate(all="ignore"):
             if self.kernel.home != "space":
                 queries = self.domain._settle(queries)[0]
-            located = self.kernel.bandwidth.whiten(queries - self.domain.center(self.dim))
+            located = self.kernel.bandwidth.whiten(queries - self.domain.origin(self.dim))
             return np.clip(located, -LARGEST, LARGEST, out=located)
 
     def reach(self) -> float | None:
