@@ -48,7 +48,7 @@ def test_records_are_placed_alone_and_silently(domain: Domain, bandwidth: Any, d
 def _placed(domain: Domain, rows: list[list[float]]) -> tuple[Any, Any]:
     frame = Frame.of(dpkde.Gaussian(1.0), domain, len(rows[0]))
     coordinates, counts = frame.place(np.array(rows))
-    return coordinates + domain.center(len(rows[0])), counts.tolist()
+    return coordinates + domain.origin(len(rows[0])), counts.tolist()
 
 
 def test_boxes_clip_or_drop() -> None:
