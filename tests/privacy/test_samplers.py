@@ -148,8 +148,10 @@ def test_max_norm_parts_equal_their_twins() -> None:
     coins = bits.fill(cells, Tape(6), 16, maxnorm._fill_accepts, (radius, True), lambda s, i: 0)
     stream = Tape(6).stream()
     assert coins.tolist() == [maxnorm.accept_twin(stream, radius, i + 1) for i in range(cells)]
-    # A scale whose radius passes 62 bits goes to the twins, and wraps like the rest.
-    wide = maxnorm.max_norm(Fraction(1 << 61), 3, os.urandom)
+    # A radius that passes 62 bits goes to the twins. The largest scale reaches it with chance e⁻⁶⁴.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(maxnorm, "_total", lambda values: 1 << 62)
+        wide = maxnorm.max_norm(Fraction(1 << 55), 3, os.urandom)
     assert wide.dtype == np.int64
     assert len(set(wide.tolist())) == 3
     # A radius that just fits where the coins do not: nothing is drawn from the wrong cube.

@@ -155,22 +155,22 @@ def publish(
     )
     promise(alpha, eta, simultaneous)  # what is wrong with it is said first
     if isinstance(points, Sketch) or plan is not None:
-        given = {
+        settled = {
             "kernel": kernel,
             "bounds": bounds,
             "family": None if family in (None, "auto") else family,
             "seed": seed,
             "columns": columns,
         }
-        extra = [name for name, value in given.items() if value is not None]
+        extra = [name for name, value in settled.items() if value is not None]
         if extra:
             raise ParameterError(f"{', '.join(extra)} is already fixed by the plan: leave it out")
         fixed = check_plan(points.plan if isinstance(points, Sketch) else plan)
         if plan is not None and plan != fixed:
             raise ParameterError("the sketch was made under another plan")
-        kept = promise(alpha, eta, simultaneous, fixed.frame) or fixed.promise
+        asked = promise(alpha, eta, simultaneous, fixed.frame) or fixed.promise
         sums = points if isinstance(points, Sketch) else sketch(points, fixed, threads=threads)
-        return publish_sketch(sums, replace(errand, promise=kept))
+        return publish_sketch(sums, replace(errand, promise=asked))
     if kernel is None:
         raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
     domain = as_domain(bounds, columns)

@@ -31,16 +31,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from importlib import resources
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.errors import ParameterError
+from dpkde.errors import FormatError, ParameterError
 from dpkde.kernels import Points
+from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Adjacency, Bounds
 from dpkde.privacy.budget import Options, cheapest
 from dpkde.privacy.laws import Law
@@ -230,9 +232,11 @@ class Family(ABC):
         """Return the candidates: open parameters set in every way worth comparing, listed once."""
         return [self.layout(frame)]
 
-    @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return the parameters, without the name."""
+        """Return the parameters, the fields of a dataclass, without the name."""
+        entries: tuple[Any, ...] = fields(self) if is_dataclass(self) else ()
+        values = {entry.name: getattr(self, entry.name) for entry in entries}
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in values.items()}
 
     @classmethod
     def from_json(cls, parameters: Mapping[str, Any], dim: int) -> Self:
@@ -285,9 +289,14 @@ class Layout(ABC):
     def draw(self, bits: int, seed: int) -> Pair:
         """Draw (f, g) from a public seed, on a lattice of 2^−bits."""
 
-    @abstractmethod
     def restore(self, bits: int, tensors: Tensors) -> Pair:
-        """Rebuild a drawn pair from the tensors that a file holds; FormatError if they are off."""
+        """Rebuild a drawn pair from the tensors that a file holds; FormatError if they are off.
+
+        A family without randomness has none.
+        """
+        if tensors or self.family.is_random:
+            raise FormatError(f"the tensors in this file are not those of {self.family.name!r}")
+        return self.draw(bits, 0)
 
     @property
     @abstractmethod
@@ -335,9 +344,9 @@ class Pair(ABC):
         return self.layout.bounds(self.bits)
 
     @property
-    @abstractmethod
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """The public randomness, as integers, for the file."""
+        """The public randomness, as integers, for the file; none where nothing is random."""
+        return {}
 
     @abstractmethod
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
@@ -396,3 +405,36 @@ def no_repetitions(name: str, groups: int) -> None:
     """Refuse a median over groups where there is nothing to group."""
     if groups != 1:
         raise ParameterError(f"the {name} family has no repetitions: groups must be 1")
+
+
+def grouped(count: int, groups: int, what: str) -> list[slice]:
+    """Return the parts of `count` repetitions that a median over groups is taken of."""
+    if not 1 <= groups <= count:
+        raise ParameterError(f"groups must be from 1 to the {count} {what}, got {groups}")
+    edges = [count * j // groups for j in range(groups + 1)]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
+
+
+def spread_of_repetitions(
+    mean: NDArray[np.float64], square: NDArray[np.float64], count: int, noise: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the variance of the mean over repetitions beyond that of the noise; NaN for one.
+
+    `mean` and `square` are the mean of what the repetitions say and of its square.
+    """
+    if count < 2:
+        return np.full(len(mean), math.nan)
+    spread = np.maximum(square - mean**2, 0.0) / (count - 1)
+    return np.asarray(np.maximum(spread - noise, 0.0))
+
+
+def check_whole(family: Family, name: str, low: int, high: int, shown: str = "") -> None:
+    """Check a parameter that is None or a whole number, and keep it as a plain one."""
+    value = getattr(family, name)
+    if value is None:
+        return
+    if not is_whole(value) or not low <= value <= high:
+        raise ParameterError(
+            f"{name} must be a whole number from {low} to {shown or high}, got {value!r}"
+        )
+    object.__setattr__(family, name, int(value))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -70,6 +70,10 @@ class CustomFamily(Family):
     """A typical error of f·g in a KDE value, as a part of it. None: not known; predictions then
     leave it out, and `Release.sampling_error` is NaN."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.is_random = cls.randomness is not CustomFamily.randomness
+
     @abstractmethod
     def limits(self, frame: Frame) -> Limits:
         """Return the length of f(x), and bounds on its norms for every record."""
@@ -96,12 +100,6 @@ class CustomFamily(Family):
         self.check(frame)
         return CustomLayout(self, frame)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields of the dataclass."""
-        if not is_dataclass(self):
-            return {}
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
     @property
     def proof(self) -> str:
         """The docstring of the class."""
@@ -117,17 +115,17 @@ class CustomLayout(Layout):
 
     def bounds(self, bits: int) -> Bounds:
         """The limits on the lattice, rounded up, with room for rounding every entry of f."""
-        given = self.family.limits(self.frame)
-        norms = [norm for norm in given[1:] if norm is not None]
-        if not 1 <= given.cells <= 1 << 26 or not all(0 < norm < 2.0**30 for norm in norms):
+        limits = self.family.limits(self.frame)
+        norms = [norm for norm in limits[1:] if norm is not None]
+        if not 1 <= limits.cells <= 1 << 26 or not all(0 < norm < 2.0**30 for norm in norms):
             raise ParameterError(
                 f"{self.family.name}: limits need 1 to 2^26 cells, and norms above 0 and below 2^30"
             )
-        unit, slack = 1 << bits, math.ceil(given.cells / 2) + 1
-        l1 = math.ceil(given.l1 * unit) + slack
-        l2 = l1 if given.l2 is None else math.ceil(given.l2 * unit) + math.isqrt(given.cells) + 2
-        linf = min(l1, l2) if given.linf is None else math.ceil(given.linf * unit) + 1
-        return Bounds(given.cells, l1, l2**2, linf, nonnegative=False)
+        unit, slack = 1 << bits, math.ceil(limits.cells / 2) + 1
+        l1 = math.ceil(limits.l1 * unit) + slack
+        l2 = l1 if limits.l2 is None else math.ceil(limits.l2 * unit) + math.isqrt(limits.cells) + 2
+        linf = min(l1, l2) if limits.linf is None else math.ceil(limits.linf * unit) + 1
+        return Bounds(limits.cells, l1, l2**2, linf, nonnegative=False)
 
     @property
     def nanoseconds(self) -> float:
@@ -220,12 +218,12 @@ class CustomPair(Pair):
 
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers."""
-        found = np.zeros((len(coordinates), self.bounds.cells), dtype=np.int64)
+        rows = np.zeros((len(coordinates), self.bounds.cells), dtype=np.int64)
         with no_warnings():
-            for row, x, counted in zip(found, coordinates, counts, strict=True):
+            for row, x, counted in zip(rows, coordinates, counts, strict=True):
                 if counted:
                     row += self._contribution(x)
-        return found
+        return rows
 
     def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
         """Add every record's integers to the table."""
@@ -236,8 +234,8 @@ class CustomPair(Pair):
 
     def _contribution(self, x: Floats) -> NDArray[np.int64]:
         """Return f(x) in integers; zeros where it fails, has another length, or is too large."""
-        found = unseen(lambda: self._rounded(np.asarray(self._value(x.copy()))))
-        return np.zeros(self.bounds.cells, dtype=np.int64) if found is None else found
+        contribution = unseen(lambda: self._rounded(np.asarray(self._value(x.copy()))))
+        return np.zeros(self.bounds.cells, dtype=np.int64) if contribution is None else contribution
 
     def _value(self, x: Floats) -> Floats:
         """Return what f makes of a record."""

@@ -198,12 +198,12 @@ class Plan(Filed):
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        told = f", predicted error {self.prediction.error:.2g}" if self.prediction else ""
+        expectation = f", predicted error {self.prediction.error:.2g}" if self.prediction else ""
         if self.promise is not None:
-            told += f", for α = {self.promise.alpha:g} at η = {self.promise.eta:g}"
+            expectation += f", for α = {self.promise.alpha:g} at η = {self.promise.eta:g}"
         return (
             f"<Plan: {describe(self)}, {self.pair.bounds.cells} cells on a 2^-{self.bits} "
-            f"lattice{told}>"
+            f"lattice{expectation}>"
         )
 
 

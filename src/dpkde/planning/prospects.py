@@ -122,13 +122,13 @@ class Promised:
             Bounded(self.bound(entry, setting), entry.seconds(outlook.rows), entry.layout)
             for entry in entries
         ]
-        kept = [entry for entry in bounds if entry.bound <= self.promise.alpha]
-        soon = [entry for entry in kept or bounds if entry.seconds <= PATIENCE]
+        keeping = [entry for entry in bounds if entry.bound <= self.promise.alpha]
+        soon = [entry for entry in keeping or bounds if entry.seconds <= PATIENCE]
         if soon:
             enough = 1.02 * min(entry.bound for entry in soon)
             soon = [entry for entry in soon if entry.bound <= enough]
-        if soon or kept:
-            return min(soon or kept, key=lambda entry: entry.seconds)
+        if soon or keeping:
+            return min(soon or keeping, key=lambda entry: entry.seconds)
         return min(bounds, key=lambda entry: entry.bound)
 
     def bound(self, entry: Priced, setting: Setting) -> float:
@@ -211,8 +211,8 @@ class Prospects:
     def strength(self, rows: float) -> float:
         """Return about the least ε, or ρ, for which n records would do."""
         guarantee = self.budget.guarantee
-        given = guarantee.epsilon if guarantee.rho is None else guarantee.rho
-        assert given is not None
+        strength = guarantee.epsilon if guarantee.rho is None else guarantee.rho
+        assert strength is not None
 
         def bound(amount: float) -> float:
             exact = Fraction(amount).limit_denominator(10**6)
@@ -223,7 +223,7 @@ class Prospects:
             )
             return self._foreseen(self._prices(Budget(raised, self.budget.randomness)), rows)
 
-        return self._least(float(given), 1e5, bound)
+        return self._least(float(strength), 1e5, bound)
 
     def _least(self, start: float, most: float, bound: Callable[[float], float]) -> float:
         """Return the least argument, to 2%, at which a bound that falls is low enough."""

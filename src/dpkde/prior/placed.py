@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.errors import FormatError, ParameterError
-from dpkde.families.base import Tensors, about, no_repetitions
+from dpkde.errors import ParameterError
+from dpkde.families.base import about, no_repetitions
 from dpkde.families.custom import CustomFamily, CustomLayout, CustomPair, Drawn, Floats, Limits
 from dpkde.kernels import Points, ProductKernel
 from dpkde.privacy.amounts import Bounds
@@ -124,14 +124,6 @@ class PlacedLayout(CustomLayout):
         """Return the pair; nothing is random."""
         self.bounds(bits)  # a table that is too large says so now, also one that a file declares
         return PlacedPair(self, bits, {})
-
-    def restore(self, bits: int, tensors: Tensors) -> PlacedPair:
-        """Rebuild the pair; a file holds no tensors of it."""
-        if tensors:
-            raise FormatError(
-                f"the family {self.family.name!r} has no tensors, but this file holds some"
-            )
-        return self.draw(bits, 0)
 
     @property
     def nanoseconds(self) -> float:

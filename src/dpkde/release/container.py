@@ -152,15 +152,15 @@ MOST_LEVELS = 32
 
 def is_shallow(value: Any, levels: int = MOST_LEVELS) -> bool:
     """Tell whether objects and lists are nested at most so many levels deep."""
-    held = [value] if isinstance(value, (dict, list, tuple)) else []
+    level = [value] if isinstance(value, (dict, list, tuple)) else []
     for _ in range(levels):
-        held = [
+        level = [
             inner
-            for each in held
+            for each in level
             for inner in (each.values() if isinstance(each, dict) else each)
             if isinstance(inner, (dict, list, tuple))
         ]
-    return not held
+    return not level
 
 
 def is_foreign(path: Path) -> bool:
@@ -202,8 +202,8 @@ def read(path: str | os.PathLike[str]) -> Contents:
 
 def unpack(data: bytes) -> Contents:
     """Return the document and the tensors of a file's bytes; `FormatError` as for `read`."""
-    held = bytes(data)
-    return _typed(lambda error: _read(io.BytesIO(held), len(held), error), "what was given")
+    copy = bytes(data)
+    return _typed(lambda error: _read(io.BytesIO(copy), len(copy), error), "what was given")
 
 
 def _typed(action: Callable[[FormatError], Contents], name: str) -> Contents:

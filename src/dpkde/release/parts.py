@@ -255,7 +255,7 @@ def _part_from_json(name: str, entry: Any, tensors: dict[str, NDArray[Any]]) -> 
     if not _NAME.fullmatch(name):
         raise FormatError(f"a part has the name {name!r}, which no part may have")
     own = [each for each in tensors if each.rpartition(".")[0] == _PREFIX + name]
-    held = {each.rpartition(".")[2]: tensors.pop(each) for each in own}
+    own_tensors = {each.rpartition(".")[2]: tensors.pop(each) for each in own}
     try:
         fields = dict(entry)
         version, required = fields.pop("version"), fields.pop("required")
@@ -265,9 +265,9 @@ def _part_from_json(name: str, entry: Any, tensors: dict[str, NDArray[Any]]) -> 
         if kind is not None and kind.version == version:
             if kind.required != required:
                 raise ValueError
-            return kind.from_json(fields, held)
+            return kind.from_json(fields, own_tensors)
         if not required:
-            return UnknownPart(name, version, fields, held)
+            return UnknownPart(name, version, fields, own_tensors)
     except (ArithmeticError, LookupError, TypeError, ValueError):
         raise FormatError(f"the part {name!r} of this file is damaged") from None
     raise VersionError(

@@ -149,11 +149,13 @@ class SyntheticRelease(Filed):
             best = int(np.argmax(density * number - summed))
             taken[best] += 1
             summed += self.kernel.evaluate(self.points[best : best + 1], self.points)[0]
-        kept = np.flatnonzero(taken)
-        weights = taken[kept] / size
-        made = replace(self, points=self.points[kept], weights=weights, release_id=uuid.uuid4().hex)
-        apart = float(np.abs(made.kde(self.points) - density).max())
-        return replace(made, added_error=self.added_error + apart)
+        members = np.flatnonzero(taken)
+        weights = taken[members] / size
+        coreset = replace(
+            self, points=self.points[members], weights=weights, release_id=uuid.uuid4().hex
+        )
+        apart = float(np.abs(coreset.kde(self.points) - density).max())
+        return replace(coreset, added_error=self.added_error + apart)
 
     @property
     def format_version(self) -> int:

@@ -31,13 +31,13 @@ def terms(order: int, dim: int) -> list[int]:
 
 def hermite_functions(t: NDArray[np.float64], order: int) -> NDArray[np.float64]:
     """Return h_r(t)/r! for r = 0 … order−1, along a new last axis, by the recurrence."""
-    found = np.empty((*t.shape, order))
-    found[..., 0] = np.exp(-(t**2))
+    values = np.empty((*t.shape, order))
+    values[..., 0] = np.exp(-(t**2))
     if order > 1:
-        found[..., 1] = 2 * t * found[..., 0]
+        values[..., 1] = 2 * t * values[..., 0]
     for r in range(1, order - 1):
-        found[..., r + 1] = (2 * t * found[..., r] - 2 * found[..., r - 1]) / (r + 1)
-    return found
+        values[..., r + 1] = (2 * t * values[..., r] - 2 * values[..., r - 1]) / (r + 1)
+    return values
 
 
 @lru_cache(maxsize=512)
@@ -68,13 +68,13 @@ def _axis(order: int, half: float) -> tuple[float, float, float]:
     y = points * half if single else np.linspace(-5.5, 5.5, 221)
     weights = np.multiply.outer(mass, mass if single else np.ones(len(y)))
     powers = x[:, np.newaxis] ** np.arange(order)
-    found = powers @ hermite_functions(y, order).T
+    expanded = powers @ hermite_functions(y, order).T
     exact = np.exp(-(np.subtract.outer(x, y) ** 2))
     energy = float((weights * exact**2).sum())
     return (
-        float((weights * found**2).sum()) / energy,
-        float((weights * found * exact).sum()) / energy,
-        float((weights * found).sum()) / float((weights * exact).sum()),
+        float((weights * expanded**2).sum()) / energy,
+        float((weights * expanded * exact).sum()) / energy,
+        float((weights * expanded).sum()) / float((weights * exact).sum()),
     )
 
 

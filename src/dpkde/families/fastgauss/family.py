@@ -23,13 +23,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.errors import FormatError, ParameterError
+from dpkde.errors import ParameterError
 from dpkde.families.base import (
     Family,
     Layout,
@@ -37,9 +36,10 @@ from dpkde.families.base import (
     Pair,
     Prediction,
     Table,
-    Tensors,
     Terms,
     Worst,
+    check_whole,
+    grouped,
 )
 from dpkde.families.fastgauss import worst
 from dpkde.families.fastgauss.expansion import hermite_functions, quality, terms
@@ -47,7 +47,7 @@ from dpkde.families.spline.family import MOST_CELLS
 from dpkde.families.spline.grid import unbounded
 from dpkde.families.spline.resolution import MOST_CHOSEN
 from dpkde.kernels import Points
-from dpkde.numerics.numbers import is_real, is_whole
+from dpkde.numerics.numbers import is_real
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
 from dpkde.space.domain import Mask
@@ -97,17 +97,10 @@ class FastGauss(Family):
     is_random: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for field, value, high in (
-            ("order", self.order, MAX_ORDER),
-            ("repetitions", self.repetitions, 1 << 10),
-        ):
-            if value is None and field == "order":
-                continue
-            if value is None or not is_whole(value) or not 1 <= value <= high:
-                raise ParameterError(
-                    f"{field} must be a whole number from 1 to {high}, got {value!r}"
-                )
-            object.__setattr__(self, field, int(value))
+        check_whole(self, "order", 1, MAX_ORDER)
+        check_whole(self, "repetitions", 1, 1 << 10)
+        if self.repetitions is None:
+            raise ParameterError("repetitions must be a whole number from 1 to 1024, got None")
         if self.cutoff is not None:
             if not is_real(self.cutoff) or not 0.5 <= self.cutoff <= 16:
                 raise ParameterError(
@@ -157,15 +150,6 @@ class FastGauss(Family):
                 "chosen: use another family"
             )
         return fitting
-
-    def to_json(self) -> dict[str, Any]:
-        """Return order, cutoff, repetitions and bound."""
-        return {
-            "order": self.order,
-            "cutoff": self.cutoff,
-            "repetitions": self.repetitions,
-            "bound": self.bound,
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,12 +223,6 @@ class FastGaussLayout(Layout):
         self.bounds(bits)  # refuses a table that does not fit
         return FastGaussPair(self, bits)
 
-    def restore(self, bits: int, tensors: Tensors) -> FastGaussPair:
-        """Rebuild the pair from its parameters: the file holds no tensors of it."""
-        if tensors:
-            raise FormatError("this file holds tensors that the fastgauss family does not have")
-        return self.draw(bits, 0)
-
     @property
     def summary(self) -> str:
         """The unit cells and the order, as in ``fastgauss 95×40 (order 8)``."""
@@ -265,11 +243,6 @@ class FastGaussPair(Pair):
 
     layout: FastGaussLayout
     bits: int
-
-    @property
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        """Nothing: the expansion has no randomness."""
-        return {}
 
     @cached_property
     def _sizes(self) -> NDArray[np.int64]:
@@ -309,13 +282,9 @@ class FastGaussPair(Pair):
     def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
         """Return the mean over copies, or the median of the means of groups of them."""
         copies = table.reshape(self.layout.family.repetitions, -1)
-        if not 1 <= groups <= len(copies):
-            raise ParameterError(
-                f"groups must be from 1 to the {len(copies)} repetitions, got {groups}"
-            )
-        edges = [len(copies) * j // groups for j in range(groups + 1)]
-        means = [copies[a:b].mean(axis=0) for a, b in pairwise(edges)]
-        answers = [self._answer(queries, np.ascontiguousarray(mean))[0] for mean in means]
+        parts = grouped(len(copies), groups, "repetitions")
+        means = (np.ascontiguousarray(copies[part].mean(axis=0)) for part in parts)
+        answers = [self._answer(queries, mean)[0] for mean in means]
         return np.median(answers, axis=0) if groups > 1 else answers[0]
 
     def _answer(self, queries: Points, table: NDArray[np.float64]) -> tuple[Points, Points]:
@@ -342,8 +311,8 @@ class FastGaussPair(Pair):
             near = np.clip(np.ceil(middle - cutoff), 0, size - most) + np.arange(most)
             squares = squares[:, :, np.newaxis] + ((middle - near) ** 2)[:, np.newaxis]
             squares = squares.reshape(count, -1)
-            found = hermite_functions(middle - near, order)
-            rows = rows[:, :, np.newaxis, :, np.newaxis] * found[:, np.newaxis, :, np.newaxis]
+            factors = hermite_functions(middle - near, order)
+            rows = rows[:, :, np.newaxis, :, np.newaxis] * factors[:, np.newaxis, :, np.newaxis]
             rows = rows.reshape(count, squares.shape[1], -1)
         rows[squares > cutoff**2] = 0.0
         flat = rows.reshape(count, -1)

@@ -17,16 +17,16 @@ def expanded(order: int, cutoff: float, half: float) -> tuple[Extreme, float]:
     """Return the extremes of an axis of the fast Gauss transform, and the largest Σ_r|h_r/r!|."""
     u = np.linspace(-1, 1, 65) * min(half, 0.5)
     s = np.linspace(-cutoff - 0.5, cutoff + 0.5, 401)
-    found = hermite_functions(s, order)
+    functions = hermite_functions(s, order)
     powers = u[:, np.newaxis] ** np.arange(order)
-    error = float(np.abs(powers @ found.T - np.exp(-(np.subtract.outer(u, s) ** 2))).max())
+    error = float(np.abs(powers @ functions.T - np.exp(-(np.subtract.outer(u, s) ** 2))).max())
     single = half <= 0.5
     centers = np.zeros(1) if single else np.arange(-math.ceil(cutoff) - 1, math.ceil(cutoff) + 2.0)
     y = s if single else np.linspace(-0.5, 0.5, 129)
     near = np.subtract.outer(y, centers)
     squares = (hermite_functions(near, order) ** 2).sum(axis=-1) * (np.abs(near) <= cutoff)
     gain = float(np.sqrt(squares.sum(axis=1).max()))
-    peak, whole = float(np.abs(found).max()), float(np.abs(found).sum(axis=1).max())
+    peak, whole = float(np.abs(functions).max()), float(np.abs(functions).sum(axis=1).max())
     return Extreme(MARGIN * error, SLIGHT * gain, SLIGHT * peak), whole
 
 
@@ -34,11 +34,11 @@ def of_expansion(
     order: int, cutoff: float, halves: tuple[float, ...], copies: int, bits: int
 ) -> Worst:
     """Return the worst of a fast Gauss table: inside the cutoff Taylor's rest, beyond it all."""
-    found = [expanded(order, cutoff, half) for half in halves]
-    inside = math.expm1(min(sum(math.log1p(axis.error) for axis, _ in found), 50.0))
+    axes = [expanded(order, cutoff, half) for half in halves]
+    inside = math.expm1(min(sum(math.log1p(axis.error) for axis, _ in axes), 50.0))
     corner = math.hypot(*(min(half, 0.5) for half in halves))
     beyond = math.exp(-(max(cutoff - corner, 0.0) ** 2))
-    gain = math.prod(axis.gain for axis, _ in found) / math.sqrt(copies) / 2**bits
-    peak = math.prod(axis.peak for axis, _ in found) / copies / 2**bits
-    rounding = 2 * len(halves) * math.prod(whole for _, whole in found) / 2**bits
+    gain = math.prod(axis.gain for axis, _ in axes) / math.sqrt(copies) / 2**bits
+    peak = math.prod(axis.peak for axis, _ in axes) / copies / 2**bits
+    rounding = 2 * len(halves) * math.prod(whole for _, whole in axes) / 2**bits
     return Worst(max(inside, beyond) + rounding, 0.0, 0.0, gain, peak)

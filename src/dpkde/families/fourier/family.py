@@ -14,7 +14,6 @@ Cost: O(D·d) a record and a query; the release holds D·d 32-bit frequencies an
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,10 +33,12 @@ from dpkde.families.base import (
     Tensors,
     Terms,
     Worst,
+    check_whole,
+    grouped,
+    spread_of_repetitions,
 )
 from dpkde.families.fourier import spectrum
 from dpkde.kernels import Points
-from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
 from dpkde.space.domain import Mask
@@ -83,22 +84,10 @@ class Fourier(Family):
     lattice_bits: ClassVar[tuple[int, int]] = (15, 22)
 
     def __post_init__(self) -> None:
-        count = self.frequencies
-        if count is not None:
-            if not is_whole(count) or not 1 <= count <= 1 << 24:
-                raise ParameterError(
-                    f"frequencies must be a whole number from 1 to 2^24, got {count!r}"
-                )
-            object.__setattr__(self, "frequencies", int(count))
+        check_whole(self, "frequencies", 1, 1 << 24, "2^24")
+        check_whole(self, "step_bits", _LEAST_STEP_BITS, _MOST_STEP_BITS)
         if self.form not in ("pairs", "phase"):
             raise ParameterError(f"form must be 'pairs' or 'phase', got {self.form!r}")
-        step = self.step_bits
-        if step is not None:
-            if not is_whole(step) or not _LEAST_STEP_BITS <= step <= _MOST_STEP_BITS:
-                raise ParameterError(
-                    f"step_bits must be from {_LEAST_STEP_BITS} to {_MOST_STEP_BITS}, got {step!r}"
-                )
-            object.__setattr__(self, "step_bits", int(step))
 
     @classmethod
     def obstacle(cls, frame: Frame) -> str | None:
@@ -140,14 +129,6 @@ class Fourier(Family):
         counts = (round(2 ** (power / 4)) for power in powers)
         most = spectrum.MOST_NUMBERS_CHOSEN // frame.dim
         return [replace(self, frequencies=d).layout(frame) for d in counts if d <= most]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return D, the form, and how fine coordinates are."""
-        return {
-            "frequencies": self.frequencies,
-            "form": self.form,
-            "step_bits": self.step_bits,
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +229,7 @@ class FourierPair(Pair):
 
     @property
     def count(self) -> int:
-        """D."""
+        """D, the number of frequencies."""
         return len(self.frequencies)
 
     @property
@@ -259,8 +240,8 @@ class FourierPair(Pair):
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The integer frequencies, and the offsets where the form has them."""
-        kept: dict[str, NDArray[Any]] = {"frequencies": self.frequencies}
-        return kept | {"offsets": self.offsets} if self.form == "phase" else kept
+        tensors: dict[str, NDArray[Any]] = {"frequencies": self.frequencies}
+        return tensors | {"offsets": self.offsets} if self.form == "phase" else tensors
 
     @cached_property
     def _steps_per_unit(self) -> float:
@@ -288,34 +269,24 @@ class FourierPair(Pair):
         phases.accumulate(
             steps, masks, tiles, offsets, self.bits - phases.CHECK_BITS, sums[0], sums[1]
         )
-        kept = sums[: 2 if self.form == "pairs" else 1, : self.count]
-        table += kept.reshape(-1)
+        features = sums[: 2 if self.form == "pairs" else 1, : self.count]
+        table += features.reshape(-1)
 
     def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
         """Return the mean over frequencies, or the median of the means of groups of them."""
-        if not 1 <= groups <= self.count:
-            raise ParameterError(
-                f"groups must be from 1 to the {self.count} frequencies, got {groups}"
-            )
-        edges = [self.count * j // groups for j in range(groups + 1)]
-        means = np.empty((groups, len(queries)))
-        for j, (start, stop) in enumerate(itertools.pairwise(edges)):
-            sums = self._sums(queries, table, slice(start, stop))
-            means[j] = sums[:, 0] / (stop - start)
+        parts = grouped(self.count, groups, "frequencies")
+        means = [self._means(queries, table, part)[:, 0] for part in parts]
         return means[0] if groups == 1 else np.median(means, axis=0)
 
     def own_variance(
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the variance of the mean over frequencies beyond the noise; NaN for one."""
-        if self.count < 2:
-            return np.full(len(queries), math.nan)
-        mean, square = (self._sums(queries, table, slice(0, self.count)) / self.count).T
-        spread = np.maximum(square - mean**2, 0.0) / (self.count - 1)
-        return np.asarray(np.maximum(spread - noise, 0.0))
+        mean, square = self._means(queries, table, slice(0, self.count)).T
+        return spread_of_repetitions(mean, square, self.count, noise)
 
-    def _sums(self, queries: Points, table: NDArray[np.float64], part: slice) -> Points:
-        """Return what some frequencies say to each query, summed, and their squares summed."""
+    def _means(self, queries: Points, table: NDArray[np.float64], part: slice) -> Points:
+        """Return the mean of what some frequencies say to each query, and of its square."""
         from dpkde.families.fourier import phases
 
         whole = part == slice(0, self.count)
@@ -330,19 +301,19 @@ class FourierPair(Pair):
         phases.respond(steps, tiles, offsets, padded[0], padded[1], sums)
         beyond = ~(np.abs(located) <= _LIMIT / self._steps_per_unit).all(1)
         sums[: len(queries)][beyond] = math.nan
-        return sums[: len(queries)]
+        return np.asarray(sums[: len(queries)] / (part.stop - part.start))
 
     @property
     def draws(self) -> int:
-        """D."""
+        """D, the number of frequencies."""
         return self.count
 
     def weights(self, queries: Points) -> Weights:
         """Return cosines and sines over D, or twice the cosines in the phase form."""
         turned = turn_twin(self._phases(self.frame.locate(queries)), 22)
-        kept = np.concatenate(turned if self.form == "pairs" else turned[:1], axis=1)
+        features = np.concatenate(turned if self.form == "pairs" else turned[:1], axis=1)
         scale = _norm_factor(self.form) ** 2 / self.count / 2.0 ** (22 + self.bits)
-        return Weights(kept * scale, np.ones(kept.shape[1]))
+        return Weights(features * scale, np.ones(features.shape[1]))
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return 1/√D for pairs; 2‖cos(ω·y + β)‖₂/D for the phase form."""

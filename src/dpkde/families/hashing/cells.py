@@ -186,10 +186,10 @@ def add_balls(
                     for j in range(BALLS):
                         apart = place - centers[j]
                         gaps[j] += apart * apart
-                found = I32(0)
+                covered = I32(0)
                 for j in range(BALLS):
-                    found |= I32(gaps[j] <= F32(0))
-                if found != I32(0):
+                    covered |= I32(gaps[j] <= F32(0))
+                if covered != I32(0):
                     for j in range(BALLS):
                         if gaps[j] <= F32(0):
                             first = top + j

@@ -259,7 +259,7 @@ def restore(tensors: dict[str, NDArray[Any]], repetitions: int, dim: int) -> lis
         for name, array in tensors.items():
             number, kind, field = name.split(".")
             parts.setdefault((int(number), kind), {})[field] = array
-        found = []
+        cuts = []
         for (_, kind), own in sorted(parts.items()):
             cut_type = CUTS[kind]
             for field, array in own.items():
@@ -268,9 +268,9 @@ def restore(tensors: dict[str, NDArray[Any]], repetitions: int, dim: int) -> lis
             reps = cut.reps
             _expect(reps.ndim == 1 and len(reps) > 0 and bool((reps[1:] > reps[:-1]).all()))
             _expect(int(reps[0]) >= 0 and int(reps[-1]) < repetitions)
-            found.append(cut)
-        check(found, dim)
-        return found
+            cuts.append(cut)
+        check(cuts, dim)
+        return cuts
     except (LookupError, TypeError, ValueError):
         raise FormatError("the tensors of the hashing family in this file are damaged") from None
 

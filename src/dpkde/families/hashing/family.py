@@ -17,7 +17,6 @@ balls, O(I·size) for sets. The release holds I·B' cells.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -38,6 +37,9 @@ from dpkde.families.base import (
     Tensors,
     Terms,
     Worst,
+    check_whole,
+    grouped,
+    spread_of_repetitions,
 )
 from dpkde.families.hashing import cuts, partitions, worst
 from dpkde.families.hashing.cuts import Cut
@@ -92,12 +94,7 @@ class Hashing(Family):
     def __post_init__(self) -> None:
         if not isinstance(self.signed, bool):
             raise ParameterError(f"signed must be True or False, got {self.signed!r}")
-        if self.repetitions is not None:
-            if not is_whole(self.repetitions) or not 1 <= self.repetitions <= 1 << 20:
-                raise ParameterError(
-                    f"repetitions must be a whole number from 1 to 2^20, got {self.repetitions!r}"
-                )
-            object.__setattr__(self, "repetitions", int(self.repetitions))
+        check_whole(self, "repetitions", 1, 1 << 20, "2^20")
         if self.buckets is not None:
             size, least = self.buckets, 1 if self.signed else 2
             if not is_whole(size) or not least <= size <= MOST_BUCKETS or size & (size - 1):
@@ -110,10 +107,10 @@ class Hashing(Family):
     def obstacle(cls, frame: Frame) -> str | None:
         """Kernels with a hash, in a domain that is not wider than 2^13 bandwidths."""
         halves = frame.halves()
-        found = frame.kernel.partition.obstacle(halves)
-        if found is None and halves is not None and not (halves <= FARTHEST).all():
+        obstacle = frame.kernel.partition.obstacle(halves)
+        if obstacle is None and halves is not None and not (halves <= FARTHEST).all():
             return "the bounds are more than 2^13 bandwidths apart; use a larger bandwidth"
-        return found
+        return obstacle
 
     @classmethod
     def terms(cls, frame: Frame) -> Terms:
@@ -148,14 +145,6 @@ class Hashing(Family):
         ]
         modest = [entry for entry in every if entry.cells <= MOST_CELLS_CHOSEN]
         return modest or every[:1]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return repetitions, buckets and whether they are signed."""
-        return {
-            "repetitions": self.repetitions,
-            "buckets": self.buckets,
-            "signed": self.signed,
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,26 +232,26 @@ class HashingLayout(Layout):
         halves = frame.halves()
         pad = partitions.CutPad(generator, halves, frame.dim)
         reps = np.arange(repetitions, dtype=np.int32)
-        made = frame.kernel.partition.draw(pad, reps, np.ones(frame.dim))
+        parts = frame.kernel.partition.draw(pad, reps, np.ones(frame.dim))
         base = pad.words(repetitions)
         moves = np.full(repetitions, 33 - buckets.bit_length(), dtype=np.int32)
         if self.is_sides:
             # The side itself is the sign: the highest bit of the key.
-            (planes,) = made
+            (planes,) = parts
             assert isinstance(planes, cuts.Planes)
-            made = [replace(planes, words=np.full(repetitions, -(1 << 31), dtype=np.int32))]
+            parts = [replace(planes, words=np.full(repetitions, -(1 << 31), dtype=np.int32))]
             base[:] = 0
         else:
-            made, direct = partitions.numbered(made, halves, buckets)
+            parts, direct = partitions.numbered(parts, halves, buckets)
             moves[direct], base[direct] = 0, 0
         try:
-            cuts.check(made, frame.dim)
+            cuts.check(parts, frame.dim)
         except ValueError:
             raise ParameterError(
                 f"{repetitions} repetitions of this kernel in this box take too many numbers: use "
                 "fewer repetitions, a larger bandwidth, or family='fourier'"
             ) from None
-        return HashingPair(self, bits, tuple(made), base, moves)
+        return HashingPair(self, bits, tuple(parts), base, moves)
 
     def restore(self, bits: int, tensors: Tensors) -> HashingPair:
         """Rebuild the pair from ``base``, ``moves`` and the cuts."""
@@ -276,8 +265,8 @@ class HashingLayout(Layout):
         assert moves is not None
         if not np.isin(moves, (0, 33 - self.buckets.bit_length())).all():
             raise FormatError("the moves of the hashing family in this file are damaged")
-        made = cuts.restore(rest, self.repetitions, self.frame.dim)
-        return HashingPair(self, bits, tuple(made), base, moves)
+        parts = cuts.restore(rest, self.repetitions, self.frame.dim)
+        return HashingPair(self, bits, tuple(parts), base, moves)
 
     @property
     def summary(self) -> str:
@@ -298,7 +287,7 @@ class HashingPair(Pair):
 
     @property
     def count(self) -> int:
-        """I."""
+        """I, the number of repetitions."""
         return len(self.base)
 
     @property
@@ -309,11 +298,11 @@ class HashingPair(Pair):
     @cached_property
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The drawn cuts, as integers and float32."""
-        found: dict[str, NDArray[Any]] = {"base": self.base, "moves": self.moves}
+        tensors: dict[str, NDArray[Any]] = {"base": self.base, "moves": self.moves}
         for number, cut in enumerate(self.cuts):
             for field, array in cut.tensors.items():
-                found[f"{number}.{cut.kind}.{field}"] = np.ascontiguousarray(array)
-        return found
+                tensors[f"{number}.{cut.kind}.{field}"] = np.ascontiguousarray(array)
+        return tensors
 
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers: bucket and sign from the keys, in NumPy."""
@@ -361,29 +350,21 @@ class HashingPair(Pair):
 
     def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
         """Return the mean over repetitions, or the median of the means of groups of them."""
-        if not 1 <= groups <= self.count:
-            raise ParameterError(
-                f"groups must be from 1 to the {self.count} repetitions, got {groups}"
-            )
-        edges = [self.count * j // groups for j in range(groups + 1)]
-        parts = [slice(start, stop) for start, stop in itertools.pairwise(edges)]
-        means = self._sums(queries, table, parts)[:, :, 0] / np.diff(edges)[:, np.newaxis]
+        parts = grouped(self.count, groups, "repetitions")
+        means = self._means(queries, table, parts)[:, :, 0]
         return np.asarray(means[0] if groups == 1 else np.median(means, axis=0))
 
     def own_variance(
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the variance of the mean over repetitions beyond the noise; NaN for one."""
-        if self.count < 2:
-            return np.full(len(queries), math.nan)
-        sums = self._sums(queries, table, [slice(0, self.count)])[0] / self.count
-        spread = np.maximum(sums[:, 1] - sums[:, 0] ** 2, 0.0) / (self.count - 1)
-        return np.asarray(np.maximum(spread - noise, 0.0))
+        mean, square = self._means(queries, table, [slice(0, self.count)])[0].T
+        return spread_of_repetitions(mean, square, self.count, noise)
 
-    def _sums(
+    def _means(
         self, queries: Points, table: NDArray[np.float64], parts: list[slice]
     ) -> NDArray[np.float64]:
-        """Return what some repetitions say to each query, summed, and their squares summed."""
+        """Return the mean of what some repetitions say to each query, and of its square."""
         from dpkde.families.hashing import cells
 
         buckets = self.layout.buckets
@@ -401,7 +382,8 @@ class HashingPair(Pair):
                 )
         scale = (0.5 if self.layout.is_sides else 1.0) / 2**self.bits
         sums[:, ~(np.abs(located) <= FARTHEST).all(axis=1)] = math.nan
-        return np.asarray(sums * (scale, scale**2))
+        sizes = np.array([part.stop - part.start for part in parts])[:, np.newaxis, np.newaxis]
+        return np.asarray(sums * (scale, scale**2) / sizes)
 
     def _located(self, queries: Points) -> Points:
         """Return queries in the frame; those outside a box that cells are drawn in are refused."""
@@ -422,7 +404,7 @@ class HashingPair(Pair):
 
     @property
     def draws(self) -> int:
-        """I."""
+        """I, the number of repetitions."""
         return self.count
 
     def weights(self, queries: Points) -> Weights:

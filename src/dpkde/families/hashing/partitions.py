@@ -91,8 +91,8 @@ def numbered(
         few = planes.counts < buckets.bit_length()
         starts = np.cumsum(planes.counts) - planes.counts
         order = np.arange(len(planes.words)) - np.repeat(starts, planes.counts)
-        kept = np.where(np.repeat(few, planes.counts), 1 << np.minimum(order, 30), planes.words)
-        return [replace(planes, words=kept.astype(np.int32))], planes.reps[few]
+        words = np.where(np.repeat(few, planes.counts), 1 << np.minimum(order, 30), planes.words)
+        return [replace(planes, words=words.astype(np.int32))], planes.reps[few]
     return cuts, np.zeros(0, dtype=np.int32)
 
 

@@ -123,9 +123,9 @@ class AxisFit:
         _, _, scatter, _ = self._study
         tail = max(_TAIL, _LEFT_OUT * float(np.sqrt(scatter)))
         live = np.flatnonzero(sizes > tail * sizes.max())
-        kept = int(np.abs(live - radius).max()) + 1
-        cut = values[:, radius - kept : radius + kept + 1]
-        return Response(np.ascontiguousarray(cut), kept, phases)
+        reach = int(np.abs(live - radius).max()) + 1
+        cut = values[:, radius - reach : radius + reach + 1]
+        return Response(np.ascontiguousarray(cut), reach, phases)
 
     def _coefficients(self, steps: Floats) -> tuple[Floats, int]:
         products, radius = _products(self.kernel, self.degree, self.spacing, steps, FARTHEST)

@@ -31,7 +31,6 @@ from dpkde.families.base import (
     Pair,
     Prediction,
     Table,
-    Tensors,
     Terms,
     Worst,
     about,
@@ -112,8 +111,8 @@ class Spline(Family):
                         f"axis, got {value!r}"
                     )
             plain = int if whole else float
-            kept = tuple(plain(entry) for entry in value) if many else plain(value)
-            object.__setattr__(self, field, kept)
+            entries = tuple(plain(entry) for entry in value) if many else plain(value)
+            object.__setattr__(self, field, entries)
 
     @classmethod
     def terms(cls, frame: Frame) -> Terms:
@@ -161,15 +160,6 @@ class Spline(Family):
         if type(family.arch) is not int:
             raise FormatError("the spline family of this file lacks its arch")
         return family
-
-    def to_json(self) -> dict[str, Any]:
-        """Return degree, spacing, ridge and slopes of each axis."""
-
-        def plain(value: Any) -> Any:
-            return list(value) if isinstance(value, tuple) else value
-
-        fields = ("degree", "spacing", "ridge", "slopes", "arch")
-        return {field: plain(getattr(self, field)) for field in fields}
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,12 +212,6 @@ class SplineLayout(Layout):
         self.bounds(bits)  # refuses a table that does not fit
         return SplinePair(self, bits)
 
-    def restore(self, bits: int, tensors: Tensors) -> SplinePair:
-        """Rebuild the pair from its parameters: the file holds no tensors of it."""
-        if tensors:
-            raise FormatError("this file holds tensors that the spline family does not have")
-        return self.draw(bits, 0)
-
     @property
     def summary(self) -> str:
         """The shape of the table, as in ``spline 99×43 (degree 3)``."""
@@ -248,11 +232,6 @@ class SplinePair(Pair):
     def grid(self) -> Grid:
         """Where the cells lie."""
         return self.layout.grid
-
-    @property
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        """Nothing: splines have no randomness."""
-        return {}
 
     def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
         """Return each record's integers: the slow twin of `accumulate`, in NumPy."""
@@ -353,7 +332,7 @@ class SplinePair(Pair):
 
         grid = self.grid
         values, radii = self._responses
-        found = np.empty((len(located), len(grid.axes), values.shape[2]))
+        coefficients = np.empty((len(located), len(grid.axes), values.shape[2]))
         tensor.coefficients(
             located,
             grid.columns,
@@ -364,9 +343,9 @@ class SplinePair(Pair):
             values,
             radii,
             PHASES,
-            found,
+            coefficients,
         )
-        return found
+        return coefficients
 
     def own_variance(
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
@@ -399,14 +378,14 @@ class SplinePair(Pair):
     def _responses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The coefficients of every splined axis, padded to one array, and their radii."""
         kernel, grid = self.frame.kernel.shape, self.grid
-        found: list[Response] = [
+        responses: list[Response] = [
             axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).response() for axis in grid.axes
         ]
-        widest = max((r.values.shape[1] for r in found), default=1)
-        values = np.zeros((len(found), PHASES + 3, widest))
-        for axis, response in enumerate(found):
+        widest = max((r.values.shape[1] for r in responses), default=1)
+        values = np.zeros((len(responses), PHASES + 3, widest))
+        for axis, response in enumerate(responses):
             values[axis, :, : response.values.shape[1]] = response.values
-        return values, np.array([r.radius for r in found], dtype=np.int64)
+        return values, np.array([r.radius for r in responses], dtype=np.int64)
 
 
 def _what_fits(family: Spline, frame: Frame) -> str:

@@ -126,11 +126,11 @@ def shares(leans: list[float]) -> list[int]:
     if len(leans) >= whole:
         raise ParameterError(f"at most {whole - 1} axes can be tilted: use degree 0 for the others")
     total = 1 + sum(leans)
-    found = [max(1, int(whole * lean / total)) for lean in leans]
-    excess = sum(found) - (whole - 1)
-    for k in sorted(range(len(found)), key=found.__getitem__, reverse=True):
+    shares = [max(1, int(whole * lean / total)) for lean in leans]
+    excess = sum(shares) - (whole - 1)
+    for k in sorted(range(len(shares)), key=shares.__getitem__, reverse=True):
         # The least weights were raised to 1: the largest pay, so that the constant keeps one.
-        paid = max(0, min(found[k] - 1, excess))
-        found[k] -= paid
+        paid = max(0, min(shares[k] - 1, excess))
+        shares[k] -= paid
         excess -= paid
-    return found
+    return shares

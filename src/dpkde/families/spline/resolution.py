@@ -166,10 +166,10 @@ def quality(kernel: ProductKernel, grid: Grid) -> tuple[float, float]:
     """Return the gain of a table over all axes, and its relative error."""
     gain, error, gaps = 1.0, 0.0, []
     for axis in grid.axes:
-        found = axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).quality(axis.intervals)
-        gain *= found.gain
-        error += squared_error(found, axis.half)
-        gaps.append(found.gap)
+        fit = axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).quality(axis.intervals)
+        gain *= fit.gain
+        error += squared_error(fit, axis.half)
+        gaps.append(fit.gap)
     tilted = {column for column, _, _ in grid.tilts}
     group = float((1 << narrow.SHARE_BITS) / grid.shares[0]) ** 2
     for column, half in grid.narrow:
@@ -235,15 +235,15 @@ class Wish:
 def axis_options(kernel: ProductKernel, wish: Wish, stride: int) -> tuple[Option, ...]:
     """Return what is worth trying on an axis; of spacings every `stride`-th."""
     half, degree, spacing, ridge = wish.half, wish.degree, wish.spacing, wish.ridge
-    found = []
+    options = []
     if degree == 0 or (degree is None and spacing is None and half <= _FLAT_UP_TO):
         line = narrow.study(kernel, half)
-        found.append(Option(0, spacing or 1.0, 0.0, line.flat, line.flat_loss, 1))
+        options.append(Option(0, spacing or 1.0, 0.0, line.flat, line.flat_loss, 1))
     if degree in (None, 1) and half <= _FLAT_UP_TO and (spacing is None or spacing >= 2 * half):
         line = narrow.study(kernel, half)
         loss = line_error(line.line_loss)
         whole = max(2 * half, 1e-3) if spacing is None else spacing
-        found.append(Option(1, whole, 0.0, line.flat, loss, 2, lean=line.lean, is_tilt=True))
+        options.append(Option(1, whole, 0.0, line.flat, loss, 2, lean=line.lean, is_tilt=True))
     for p, h in _meshes(wish, stride, kernel.is_smooth):
         intervals = count_intervals(half, h)
         if is_line(p, intervals) or h > WIDEST_SPACING or intervals + p > MOST_CHOSEN:
@@ -251,8 +251,10 @@ def axis_options(kernel: ProductKernel, wish: Wish, stride: int) -> tuple[Option
         ridges = (0.0, *_RIDGES) if 2 <= p <= 3 and h >= 0.8 else (0.0,)
         for strength in ridges if ridge is None else (ridge,):
             fit = axis_fit(kernel, p, h, strength).quality(intervals)
-            found.append(Option(p, h, strength, fit.gain, squared_error(fit, half), intervals + p))
-    return tuple(found)
+            options.append(
+                Option(p, h, strength, fit.gain, squared_error(fit, half), intervals + p)
+            )
+    return tuple(options)
 
 
 def _meshes(wish: Wish, stride: int, smooth: bool) -> Iterator[tuple[int, float]]:

@@ -268,7 +268,7 @@ def coefficients(
     values: Floats,
     radii: Ints,
     phases: int,
-    found: Floats,
+    answers: Floats,
 ) -> None:
     """Write the coefficients of each query on each axis, shape (n_queries, axes, near), or zero."""
     for row in range(queries.shape[0]):
@@ -282,6 +282,6 @@ def coefficients(
                 values[a],
                 radii[a],
                 phases,
-                found[row, a],
+                answers[row, a],
             )[1]
-            found[row, a, size:] = 0.0
+            answers[row, a, size:] = 0.0

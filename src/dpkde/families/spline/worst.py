@@ -60,14 +60,14 @@ def splined(kernel: ProductKernel, degree: int, spacing: float, ridge: float) ->
     places, shifts = np.arange(_PLACES) / _PLACES, np.arange(-width, width + 1)
     weights = bspline(degree, np.subtract.outer(places, shifts))
     for place, row in zip(places, weights, strict=True):
-        found = np.zeros((len(values), len(cells)))
+        fitted = np.zeros((len(values), len(cells)))
         for shift, weight in zip(shifts.tolist(), row.tolist(), strict=True):
             if weight:
                 # Column a of `values` is the node at a − radius.
                 first = width + shift
-                found += weight * padded[:, first : first + len(cells)]
+                fitted += weight * padded[:, first : first + len(cells)]
         exact = kernel.profile((cells + place - v) * spacing)
-        error = max(error, float(np.abs(found - exact).max()))
+        error = max(error, float(np.abs(fitted - exact).max()))
     beyond = float(kernel.profile(np.array([radius * spacing]))[0])
     gain = float(np.sqrt((values**2).sum(axis=1)).max())
     return Extreme(MARGIN * max(error, beyond), SLIGHT * gain, SLIGHT * np.abs(values).max())
@@ -107,11 +107,11 @@ def of_grid(kernel: ProductKernel, grid: Grid, bits: int) -> Worst:
     tilted = {column for column, _, _ in grid.tilts}
     firsts, sizes, arch = 0.0, [], 0.0
     for column, half in grid.narrow:
-        found = narrowed(kernel, half)
-        left = found.line if column in tilted else found.flat
+        extreme = narrowed(kernel, half)
+        left = extreme.line if column in tilted else extreme.flat
         firsts += left
-        sizes.append(left + (found.slope if column in tilted else 0.0))
-        arch += found.curve
+        sizes.append(left + (extreme.slope if column in tilted else 0.0))
+        arch += extreme.curve
     # ∏(1 + s) − 1 − Σs, and the factor that other axes lend to the first kind.
     others = math.expm1(min(sum(math.log1p(size) for size in sizes), 50.0))
     error = max(others - sum(sizes), 0.0) + firsts * (1 + others)

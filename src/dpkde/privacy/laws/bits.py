@@ -93,6 +93,8 @@ class BitStream:
 
     def below(self, bound: int) -> int:
         """Return a uniform integer of {0 … bound−1} by rejection."""
+        if bound < 1:
+            raise ValueError("no integer lies below this bound")  # rejection would never end
         width = (bound - 1).bit_length()
         while (value := self.take(width)) >= bound:
             pass
