@@ -233,7 +233,7 @@ def test_the_largest_orders_are_served() -> None:
 
 def test_tensors_that_do_not_belong_are_refused() -> None:
     frame = _frame(GAUSSIAN, (-1, 1))
-    with pytest.raises(dpkde.FormatError, match="no tensors"):
+    with pytest.raises(dpkde.FormatError, match="tensors of the family"):
         Bernstein(3).layout(frame).restore(20, {"words": np.zeros(3)})
 
 

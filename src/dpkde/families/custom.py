@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -157,13 +157,13 @@ class CustomLayout(Layout):
 
     def restore(self, bits: int, tensors: Tensors) -> CustomPair:
         """Rebuild the pair; what was drawn must have the shapes that this family draws."""
-        usual = self.draw(bits, 0).drawn
-        same = {name: (a.shape, a.dtype) for name, a in usual.items()}
-        if same != {name: (a.shape, a.dtype) for name, a in tensors.items()}:
+        usual = self.draw(bits, 0)
+        shapes = {name: (array.shape, array.dtype) for name, array in usual.drawn.items()}
+        if shapes != {name: (array.shape, array.dtype) for name, array in tensors.items()}:
             raise FormatError(
                 f"the tensors of the family {self.family.name!r} in this file are damaged"
             )
-        return CustomPair(self, bits, dict(tensors))
+        return replace(usual, drawn=dict(tensors))
 
     @property
     def summary(self) -> str:

@@ -34,7 +34,8 @@ def of_expansion(
     order: int, cutoff: float, halves: tuple[float, ...], copies: int, bits: int
 ) -> Worst:
     """Return the worst of a fast Gauss table: inside the cutoff Taylor's rest, beyond it all."""
-    axes = [expanded(order, cutoff, half) for half in halves]
+    # Axes of more than one unit cell are alike: they are studied once.
+    axes = [expanded(order, cutoff, min(half, 1.0)) for half in halves]
     inside = math.expm1(min(sum(math.log1p(axis.error) for axis, _ in axes), 50.0))
     corner = math.hypot(*(min(half, 0.5) for half in halves))
     beyond = math.exp(-(max(cutoff - corner, 0.0) ** 2))
