@@ -91,7 +91,7 @@ class Partition(ABC):
     cost
         What a record takes, in a few words: I repetitions, d axes, a box of widths w.
     growth
-        E m² is about growth·p² an axis, m the mass of a query's cell and E m = p its KDE: 1.5 for
+        E m² is about growth·p² per axis, m the mass of a query's cell and E m = p its KDE: 1.5 for
         records spread evenly over bins with Gamma(2, 1) pitches.
     has_sides
         Whether there are two cells, the sides of a plane that is as likely as its mirror image.
@@ -102,7 +102,7 @@ class Partition(ABC):
 
     @property
     def cost(self) -> str:
-        """In a few words."""
+        """What a record takes, in a few words."""
         return "I·d·Σw" if self.needs_box else "I·d"
 
     @property
@@ -187,7 +187,7 @@ class PoissonPlanes(Partition):
     needs_box: ClassVar[bool] = True
 
     def obstacle(self, halves: Floats | None) -> str | None:
-        """Close to p = 1 draws take long."""
+        """Return why not: p is so close to 1 that draws take long, or there is no box."""
         if self.p < LEAST_NORM:
             return f"hyperplanes are not drawn for p between 1 and {LEAST_NORM:g}: use p = 1"
         return f"hyperplanes {_NO_BOX}" if halves is None else None
@@ -220,7 +220,7 @@ class BallCarving(Partition):
     needs_box: ClassVar[bool] = True
 
     def obstacle(self, halves: Floats | None) -> str | None:
-        """Their number grows exponentially with the dimension."""
+        """Return why not: there is no box, or the balls are too many."""
         if halves is None:
             return f"balls {_NO_BOX}"
         if balls_needed(halves) > MOST_BALLS:
@@ -285,12 +285,12 @@ class Combined(Partition):
 
     @property
     def cost(self) -> str:
-        """That of all kinds of parts."""
+        """The costs of all kinds of parts."""
         return " + ".join(dict.fromkeys(part.partition.cost for part in self.kernels))
 
     @property
     def needs_box(self) -> bool:
-        """Where a part does."""
+        """Whether a part does."""
         return any(part.partition.needs_box for part in self.kernels)
 
     def _scales(self, part: Kernel, dim: int) -> Floats:
@@ -298,7 +298,7 @@ class Combined(Partition):
         return np.asarray(part.bandwidth.whiten(np.ones((1, dim)))[0] * self.unit)
 
     def obstacle(self, halves: Floats | None) -> str | None:
-        """Return the first of the parts'; a matrix turns the axes of its part."""
+        """Return the first obstacle of a part; a matrix, which turns the axes, is one."""
         for part in self.kernels:
             if part.bandwidth.is_matrix:
                 return "a part of this kernel has a matrix for its bandwidth"
