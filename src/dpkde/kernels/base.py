@@ -60,7 +60,7 @@ class Kernel(ABC):
         """
 
     def to_json(self) -> dict[str, Any]:
-        """Return the parameters, without the name: here, those that make the dataclass."""
+        """Return the parameters, without the name: by default, the arguments of the dataclass."""
         names = [field.name for field in fields(cast("Any", self)) if field.init]
         values = {name: getattr(self, name) for name in names}
         return values | {name: self.bandwidth.to_json() for name in names if name == "bandwidth"}

@@ -43,9 +43,9 @@ class ExponentialLp(ProductKernel):
     Parameters
     ----------
     p
-        Of the norm, above 0 and at most 2.
+        The p of the norm, above 0 and at most 2.
     power
-        Above 0 and at most p: beyond, the kernel is not positive definite.
+        The power of the norm, above 0 and at most p: beyond, the kernel is not positive definite.
     bandwidth
         σ, one σ per axis, or a symmetric positive definite matrix B for ‖B⁻¹(x − y)‖_p.
 
