@@ -587,6 +587,30 @@ def test_numbers_as_they_are_written_elsewhere() -> None:
     assert rows_of(b"1 000;2\n", b"a;b\n", delimiter=";", thousands=" ").tolist() == [[1000, 2]]
 
 
+@pytest.mark.parametrize("ending", [b"\n", b"\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_stream_of_the_callers_is_read_and_not_closed(ending: bytes, encoding: str) -> None:
+    """Also where its header is wrong; and `read` is all that it needs."""
+
+    class Bare:
+        def __init__(self, text: bytes) -> None:
+            self.read = io.BytesIO(text).read
+
+    for text in (b"a,b\n1,2\n", b"1,2\n3,4\n"):
+        data = text.replace(b"\n", ending).decode().encode(encoding)
+        stream = io.BytesIO(data)
+        bare: Any = Bare(data)
+        for one in (stream, bare):
+            table = CSV(one, encoding=encoding)
+            if text.startswith(b"a"):
+                pieces = [piece.rows() for piece in open_points(table, ["b"]).read()]
+                assert np.concatenate(pieces).tolist() == [[2]]
+            else:
+                with pytest.raises(dpkde.SchemaError, match="holds numbers"):
+                    open_points(table)
+        assert not stream.closed
+
+
 def test_encodings() -> None:
     text = 'größe,b,note\r\n1,2,"ä, ""ö""\r\nü"\r\n3,4,-\r\n'
     for encoding in ("utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32"):
