@@ -149,8 +149,8 @@ def test_a_promise_is_planned_kept_told_and_refused(
     assert "at all queries in the bounds at once" in out
     out = dpkde_("query", "r", "0.5", "--level", "0.9", capsys=capsys)[1]
     header, row = (line.split(",") for line in out.splitlines())
-    told = dict(zip(header, map(float, row), strict=True))
-    assert told["low"] < told["kde"] < told["high"]
+    answers = dict(zip(header, map(float, row), strict=True))
+    assert answers["low"] < answers["kde"] < answers["high"]
     code, _, err = dpkde_(*publish, "0.0001", capsys=capsys)
     assert code != 0
     assert "cannot be promised" in err
@@ -165,18 +165,18 @@ def test_a_promise_is_planned_kept_told_and_refused(
 def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
     base = ["plan", "--bounds", "0:1,0:2", "--bandwidth", "0.2", "--expected-rows", "10000"]
     base += ["--epsilon", "1"]
-    for typed, told in (
+    for typed, text in (
         ("--family spline --degree 3,2 --spacing 0.5", "spline 13×22 (degree 3/2)"),
         ("--family fastgauss --order 5", "fastgauss 5×10 (order 5)"),
         ("--family fourier --frequencies 77", "fourier 77 (pairs)"),
     ):
         code, out, err = dpkde_(*base, *typed.split(), capsys=capsys)
         assert code == 0, err
-        assert told in out
+        assert text in out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ("publish t.csv -o r --bounds 1:0,0:1 --bandwidth 0.2 --epsilon 1", "reversed"),
         ("publish t.csv -o r --bounds 0:1:2 --bandwidth 0.2 --epsilon 1", "low:high"),
@@ -258,7 +258,7 @@ def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_wrong_use_gets_one_line(
     arguments: str,
-    told: str,
+    message: str,
     table: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -278,7 +278,7 @@ def test_wrong_use_gets_one_line(
     assert out == ""
     assert err.count("\n") == 1
     assert err.startswith("dpkde: ")
-    assert told in err
+    assert message in err
     assert not re.search(r"\d\.\d{6}", err)  # no cell of the table
     assert not Path("r").exists()
 
@@ -294,7 +294,7 @@ def test_no_permission_to_write(
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "message"),
     [
         (PermissionError(13, "Permission denied", "r"), "permission"),
         (OSError(28, "No space left on device"), "no space left"),
@@ -302,7 +302,7 @@ def test_no_permission_to_write(
 )
 def test_the_disk_refuses(
     failure: OSError,
-    told: str,
+    message: str,
     table: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -315,7 +315,7 @@ def test_the_disk_refuses(
     monkeypatch.setattr("os.fsync", refuse)
     code, _, err = dpkde_("publish", table, "-o", "r", *GOOD, capsys=capsys)
     assert code == 2
-    assert told in err
+    assert message in err
     assert err.count("\n") == 1
     assert dpkde.load("r") == old
     assert sorted(p.name for p in Path().iterdir()) == ["r", "t.csv"]
@@ -326,9 +326,9 @@ def test_nobody_reads_or_nothing_is_typed(capsys: pytest.CaptureFixture[str]) ->
     assert code == 0
     assert out.startswith("Usage: dpkde")
     piped = f"{sys.executable} -m dpkde --help | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["/bin/bash", "-c", piped], capture_output=True, check=False)
-    assert done.returncode == 0
-    assert done.stderr == b""
+    process = subprocess.run(["/bin/bash", "-c", piped], capture_output=True, check=False)
+    assert process.returncode == 0
+    assert process.stderr == b""
 
 
 def test_a_defect_is_named_without_its_message(
@@ -372,33 +372,33 @@ def test_no_stream_or_file_holds_a_cell(
         ["inspect", "secret.csv"],
         ["query", "secret.csv", "1,2"],
     ]
-    done = subprocess.run([*DPKDE, *runs[0]], cwd=tmp_path, capture_output=True, check=True)
-    seen = done.stdout + done.stderr
+    process = subprocess.run([*DPKDE, *runs[0]], cwd=tmp_path, capture_output=True, check=True)
+    output = process.stdout + process.stderr
     monkeypatch.chdir(tmp_path)
     for arguments in runs:
         code, out, err = dpkde_(*arguments, capsys=capfd)
         assert code in (0, 2)
-        seen += (out + err).encode()
+        output += (out + err).encode()
     for path in tmp_path.iterdir():
         if path.name != "secret.csv":
-            seen += path.read_bytes()
-    assert len(seen) > 1000
+            output += path.read_bytes()
+    assert len(output) > 1000
     for cell in numbers + names:
-        assert cell.encode() not in seen
-        assert cell.lstrip("0").encode() not in seen
+        assert cell.encode() not in output
+        assert cell.lstrip("0").encode() not in output
 
 
 def test_quiet_when_piped_and_fast_to_help(tmp_path: Path) -> None:
     text = "a\n" + "\n".join(map(str, range(100))) + "\n"
     command = [*DPKDE, "publish", "-", "-o", "r", "--bounds", "0:99", "--bandwidth", "9"]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, "--epsilon", "1", "--expected-rows", "100", "-q"],
         cwd=tmp_path,
         input=text.encode(),
         capture_output=True,
         check=True,
     )
-    assert done.stdout == done.stderr == b""
+    assert process.stdout == process.stderr == b""
     script = "import sys\nsys.argv = ['dpkde', '--help']\nfrom dpkde.cli.main import run\nrun()\n"
     script += "print(*sorted(sys.modules))"
     loaded = subprocess.check_output([sys.executable, "-c", script], text=True)
@@ -415,7 +415,7 @@ def test_a_terminal_is_told(table: str) -> None:
     command = [*DPKDE, "publish", table, "-o", "r.dpkde", *GOOD]
     child = subprocess.Popen(command, stderr=theirs, stdout=subprocess.DEVNULL)
     os.close(theirs)
-    seen = b""
+    output = b""
     while True:
         try:
             more = os.read(ours, 4096)
@@ -423,20 +423,20 @@ def test_a_terminal_is_told(table: str) -> None:
             break
         if not more:
             break
-        seen += more
+        output += more
     os.close(ours)
     assert child.wait() == 0
-    assert b"reading" in seen
-    assert b"r.dpkde: <Release: gaussian" in seen
+    assert b"reading" in output
+    assert b"r.dpkde: <Release: gaussian" in output
 
 
 def test_shells_complete() -> None:
     variables = {"_DPKDE_COMPLETE": "complete_bash", "COMP_WORDS": "dpkde pu", "COMP_CWORD": "1"}
     command = [str(Path(sys.executable).with_name("dpkde"))]
-    done = subprocess.run(
+    process = subprocess.run(
         command, env=os.environ | variables, capture_output=True, text=True, check=False
     )
-    assert done.stdout.split() == ["publish"]
+    assert process.stdout.split() == ["publish"]
 
 
 @pytest.mark.parametrize("verb", [verb.function.__name__ for verb in VERBS])

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import dpkde
 from commands import GOOD, dpkde_
 from dpkde.cli.app import VERBS, app, application
-from dpkde.cli.options import RELEASE, SETTLED, TABLE, Option, Options, given, in_flags, rows
+from dpkde.cli.options import RELEASE, SETTLED, TABLE, Option, Options, arguments_of, in_flags, rows
 from dpkde.cli.verbs import verb
 from dpkde.errors import ParameterError
 from dpkde.families.registry import registry
@@ -33,7 +33,7 @@ def count(
     """Say what was typed."""
     if options["expected_rows"] is None:
         raise ParameterError("expected_rows is needed: give expected_rows=, never alpha=")
-    typer.echo(json.dumps([tables, given(options, "text", "outlook")]))
+    typer.echo(json.dumps([tables, arguments_of(options, "text", "outlook")]))
 
 
 def test_a_entryis_a_function_and_a_word_in_a_list(tmp_path: Path) -> None:

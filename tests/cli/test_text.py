@@ -46,12 +46,12 @@ def test_tables_of_other_programs(
     notes = np.resize(np.array(['Tür "B"', "a, b; c", "two\nlines", "", '"'], object), len(POINTS))
     frame = pd.DataFrame({"lon": POINTS[:, 0], "note": notes, "lat": POINTS[:, 1]})
     frame.to_csv("t.csv", index=False, **written)
-    given = [*GOOD, *NAMES, *options]
-    assert dpkde_("publish", "t.csv", "-o", "r.dpkde", *given, capsys=capsys) == (0, "", "")
+    arguments = [*GOOD, *NAMES, *options]
+    assert dpkde_("publish", "t.csv", "-o", "r.dpkde", *arguments, capsys=capsys) == (0, "", "")
     assert _counted("r.dpkde") == len(POINTS)
     with gzip.open("t.csv.gz", "wb") as packed:
         packed.write(Path("t.csv").read_bytes())
-    assert dpkde_("publish", "t.csv.gz", "-o", "g.dpkde", *given, capsys=capsys)[0] == 0
+    assert dpkde_("publish", "t.csv.gz", "-o", "g.dpkde", *arguments, capsys=capsys)[0] == 0
     assert _counted("g.dpkde") == len(POINTS)
     code, out, _ = dpkde_("query", "r.dpkde", "--points", "t.csv", *options, capsys=capsys)
     assert code == 0
@@ -73,7 +73,7 @@ def test_settings_may_hold_the_rules_of_text(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["t.parquet", "--delimiter", ";"], "--delimiter goes with CSV text, not with t.parquet"),
         (["t.csv", "--encoding", "klingon"], "no text encoding 'klingon'"),
@@ -87,14 +87,14 @@ def test_settings_may_hold_the_rules_of_text(
 )
 def test_rules_that_are_none(
     arguments: list[str],
-    told: str,
+    message: str,
     table: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("latin.csv").write_bytes("größe,b\n1,2\n".encode("latin-1"))
     code, out, err = dpkde_("publish", *arguments, "-o", "r.dpkde", *GOOD, capsys=capsys)
     assert (code, out) == (2, "")
-    assert told in err
+    assert message in err
     assert len(err.splitlines()) == 1
 
 
@@ -142,13 +142,13 @@ def test_a_number_of_rows_may_be_written_short(
 
 def test_more_columns_than_memory_are_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     """What is planned for 100,000 columns fits; what would not is refused before it is drawn."""
-    given = ["--expected-rows", "1e5", "--bandwidth", "1", "--epsilon", "1"]
+    arguments = ["--expected-rows", "1e5", "--bandwidth", "1", "--epsilon", "1"]
     for dim, more in (
         ("2000000", []),
         ("100000", ["--family", "fourier", "--frequencies", "99999"]),
     ):
         start = time.perf_counter()
-        code, _, err = dpkde_("plan", "--dim", dim, *given, *more, capsys=capsys)
+        code, _, err = dpkde_("plan", "--dim", dim, *arguments, *more, capsys=capsys)
         assert code == 2
         assert "columns" in err or "frequencies" in err
         assert time.perf_counter() - start < 20
@@ -197,16 +197,16 @@ def test_a_plan_is_published(table: str, capsys: pytest.CaptureFixture[str]) -> 
     """What `dpkde plan -o` writes, `dpkde publish --plan` takes, and nothing that it settled."""
     rows = ["--expected-rows", "2000"]
     assert dpkde_("plan", *GOOD, *NAMES, *rows, "-o", "p.plan", capsys=capsys)[0] == 0
-    given = ["publish", table, "-o", "r.dpkde", "--plan", "p.plan", "--quiet"]
-    assert dpkde_(*given, "--epsilon", "1", capsys=capsys) == (0, "", "")
+    arguments = ["publish", table, "-o", "r.dpkde", "--plan", "p.plan", "--quiet"]
+    assert dpkde_(*arguments, "--epsilon", "1", capsys=capsys) == (0, "", "")
     release = dpkde.load("r.dpkde")
     assert release.plan == dpkde.Plan.load("p.plan")
     assert release.columns == ("lon", "lat")
-    for more, told in (
+    for more, message in (
         (["--epsilon", "1", "--bandwidth", "2"], "--bandwidth is already fixed by the plan"),
         ([], "--epsilon is needed"),
         (["--epsilon", "1", "--plan", table], "not a dpkde file"),
     ):
-        code, _, err = dpkde_(*given, *more, capsys=capsys)
+        code, _, err = dpkde_(*arguments, *more, capsys=capsys)
         assert code == 2
-        assert told in err
+        assert message in err

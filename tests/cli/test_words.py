@@ -18,14 +18,14 @@ def test_intervals_are_checked_before_anything_is_printed(
 ) -> None:
     assert dpkde_("publish", table, "-o", "r.dpkde", *GOOD, capsys=capsys)[0] == 0
     ask = ["query", "r.dpkde", "0.5,0.5"]
-    for options, told in (
+    for options, message in (
         (["--level", "95"], "level must be"),
         (["--bias", "worst"], "goes with --level"),
         (["--level", "0.9", "--bias", "none"], "--bias"),
     ):
         code, out, err = dpkde_(*ask, *options, capsys=capsys)
         assert (code, out) == (2, "")
-        assert told in err
+        assert message in err
     widths = []
     for bias in ("typical", "worst"):
         _, out, _ = dpkde_(*ask, "--level", "0.9", "--bias", bias, capsys=capsys)
@@ -46,7 +46,7 @@ def test_a_slip_is_told_from_what_is_published(
     install(monkeypatch, constant(0))
     wide, free = "--bounds 0:1,0:1", "--bandwidth 0.2 --epsilon 1 -o r.dpkde"
     (tmp_path / "dates.csv").write_text("lon,lat\n" + "0.5,2026-11-16\n" * 2000)
-    for command, told in (
+    for command, words in (
         (f"publish t.csv {wide} {free}", []),
         (f"publish t.csv {free}", ["without --bounds"]),
         (f"publish dates.csv {wide} {free}", ["this release says next to nothing"]),
@@ -54,8 +54,8 @@ def test_a_slip_is_told_from_what_is_published(
     ):
         code, out, err = dpkde_(*command.split(), capsys=capsys)
         assert (code, out) == (0, "")
-        assert len(err.splitlines()) == len(told)
-        assert all(text in err for text in told)
+        assert len(err.splitlines()) == len(words)
+        assert all(text in err for text in words)
 
 
 def test_words_of_a_file_cannot_pass_for_ours(

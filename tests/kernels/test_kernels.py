@@ -27,18 +27,18 @@ ALONE: Any = dpkde.Hat(1.0)
 def test_values(bandwidth: Any, matrix: Any) -> None:
     generator = np.random.default_rng(0)
     x, y = generator.normal(size=(5, 2)), generator.normal(size=(4, 2))
-    found = dpkde.Gaussian(bandwidth).evaluate(x, y)
+    values = dpkde.Gaussian(bandwidth).evaluate(x, y)
     inverse = np.linalg.inv(matrix)
     for i in range(5):
         for j in range(4):
             gap = inverse @ (x[i] - y[j])
-            assert found[i, j] == pytest.approx(math.exp(-(gap @ gap)), rel=1e-12)
+            assert values[i, j] == pytest.approx(math.exp(-(gap @ gap)), rel=1e-12)
 
 
 def test_from_std_is_the_statisticians_convention() -> None:
     x, y = np.array([[0.0]]), np.array([[0.7]])
-    found = dpkde.Gaussian.from_std(0.3).evaluate(x, y)[0, 0]
-    assert found == pytest.approx(math.exp(-(0.7**2) / (2 * 0.3**2)))
+    value = dpkde.Gaussian.from_std(0.3).evaluate(x, y)[0, 0]
+    assert value == pytest.approx(math.exp(-(0.7**2) / (2 * 0.3**2)))
 
 
 @pytest.mark.parametrize("bandwidth", [0.5, [0.5, 1.5], MATRIX])
@@ -121,9 +121,9 @@ def test_exact_kde() -> None:
     generator = np.random.default_rng(2)
     points, queries = generator.normal(size=(5003, 3)), generator.normal(size=(7, 3))
     kernel = dpkde.Gaussian(1.3)
-    found = dpkde.nonprivate.kde(points, queries, kernel)
+    densities = dpkde.nonprivate.kde(points, queries, kernel)
     squares = ((points[:, np.newaxis] - queries) ** 2).sum(axis=2)
-    assert np.allclose(found, np.exp(-squares / 1.3**2).mean(axis=0))
+    assert np.allclose(densities, np.exp(-squares / 1.3**2).mean(axis=0))
     assert dpkde.nonprivate.kde(points[:0], queries, kernel).tolist() == [0.0] * 7
 
 
@@ -140,16 +140,16 @@ def test_a_bandwidth_matrix_is_symmetric_at_every_scale() -> None:
 
 def test_points_that_are_not_finite_are_left_out() -> None:
     points = np.array([[0.0], [np.nan], [1.0], [np.inf]])
-    found = dpkde.nonprivate.kde(points, [[0.0]], dpkde.Gaussian(1.0))
-    assert found == pytest.approx((1 + math.exp(-1)) / 2)
+    densities = dpkde.nonprivate.kde(points, [[0.0]], dpkde.Gaussian(1.0))
+    assert densities == pytest.approx((1 + math.exp(-1)) / 2)
 
 
 def test_a_family_without_noise() -> None:
     generator = np.random.default_rng(3)
     points, queries = generator.normal(size=(500, 3)), generator.normal(size=(7, 3))
     kernel = dpkde.Gaussian(1.3)
-    found = dpkde.nonprivate.estimate(points, queries, kernel, dpkde.Fourier(1 << 14))
-    assert np.abs(found - dpkde.nonprivate.kde(points, queries, kernel)).max() < 0.03
+    estimates = dpkde.nonprivate.estimate(points, queries, kernel, dpkde.Fourier(1 << 14))
+    assert np.abs(estimates - dpkde.nonprivate.kde(points, queries, kernel)).max() < 0.03
     with pytest.raises(dpkde.ParameterError, match="set the family's parameters"):
         dpkde.nonprivate.estimate(points, queries, kernel, dpkde.Fourier())
 
@@ -195,10 +195,10 @@ def test_values_are_those_of_the_formula(name: str) -> None:
     kernel, formula = SPACE[name]
     generator = np.random.default_rng(0)
     x, y = generator.normal(size=(5, 2)) / 2, generator.normal(size=(4, 2)) / 2
-    found = kernel.evaluate(x, y)
+    values = kernel.evaluate(x, y)
     for i in range(5):
         for j in range(4):
-            assert found[i, j] == pytest.approx(formula(x[i] - y[j]), rel=1e-12)
+            assert values[i, j] == pytest.approx(formula(x[i] - y[j]), rel=1e-12)
     assert np.allclose(np.diag(kernel.evaluate(x, x)), 1.0, rtol=0, atol=1e-12)
 
 
@@ -282,16 +282,16 @@ def test_size_biased_draws_are_weighted_by_size(p: float) -> None:
 
 def test_directions_and_sets() -> None:
     x = np.array([[1.0, 0.0], [-3.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
-    found = dpkde.Geodesic().evaluate(x, np.array([[2.0, 0.0]]))[:, 0]
-    assert np.allclose(found, [1, 0, 0.75, 0])
+    values = dpkde.Geodesic().evaluate(x, np.array([[2.0, 0.0]]))[:, 0]
+    assert np.allclose(values, [1, 0, 0.75, 0])
     sets = np.array([[1.0, 1, 0], [0, 1, 1], [0, 0, 0], [7, -2, 0]])
-    found = dpkde.Jaccard().evaluate(sets, sets)
-    assert found[0].tolist() == [1, 1 / 3, 0, 1]
-    assert found[2, 2] == 1
+    values = dpkde.Jaccard().evaluate(sets, sets)
+    assert values[0].tolist() == [1, 1 / 3, 0, 1]
+    assert values[2, 2] == 1
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: dpkde.ExponentialLp(2.5, 1), "p must be above 0 and at most 2"),
         (lambda: dpkde.ExponentialLp(0, 1), "p must be above 0"),
@@ -313,8 +313,8 @@ def test_directions_and_sets() -> None:
         (lambda: dpkde.Mixture([dpkde.Hat(1.0)], [1, 2]), "weights"),
     ],
 )
-def test_wrong_parameters_of_kernels(make: Callable[[], Kernel], told: str) -> None:
-    with pytest.raises(dpkde.ParameterError, match=told):
+def test_wrong_parameters_of_kernels(make: Callable[[], Kernel], message: str) -> None:
+    with pytest.raises(dpkde.ParameterError, match=message):
         make()
 
 
@@ -356,5 +356,5 @@ def test_transforms_by_quadrature(kernel: Any, formula: Callable[[Any], Any]) ->
 def test_quadrature_gives_known_transforms(known: Any) -> None:
     """As far as 512, beyond which Cauchy's profile has 0.004 left."""
     frequencies = np.array([0.0, 0.05, 0.5, 1.0, 3.0, 10.0, 300.0])
-    found = cosine_transform(known, frequencies, 512.0)
-    assert np.allclose(known.profile_transform(frequencies), found, atol=1e-2)
+    transform = cosine_transform(known, frequencies, 512.0)
+    assert np.allclose(known.profile_transform(frequencies), transform, atol=1e-2)

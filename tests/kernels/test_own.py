@@ -26,18 +26,14 @@ BOUNDS = [(-2.0, 2.0)] * 2
 class Plain(Kernel):
     """As little as a kernel can say."""
 
-    bandwidth: Bandwidth = field(default=Bandwidth((1.0,), is_scalar=True))
+    bandwidth: Bandwidth = field(default=Bandwidth((1.0,), is_scalar=True), init=False)
     name: ClassVar[str] = "plain"
-    version: ClassVar[int] = 1
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         return np.ones((len(points), len(queries)))
 
     def integral(self, dim: int) -> float:
         return math.inf
-
-    def to_json(self) -> dict[str, Any]:
-        return {}
 
 
 @dataclass(frozen=True, init=False)
@@ -46,20 +42,12 @@ class Tent(ProductKernel):
 
     bandwidth: Bandwidth
     name: ClassVar[str] = "tent"
-    version: ClassVar[int] = 1
 
     def __init__(self, bandwidth: Any) -> None:
         object.__setattr__(self, "bandwidth", Bandwidth.of(bandwidth))
 
-    def evaluate(self, points: Points, queries: Points) -> Floats:
-        x, y = self.bandwidth.whiten(points), self.bandwidth.whiten(queries)
-        return np.asarray(np.prod(self.profile(x[:, np.newaxis] - y[np.newaxis]), axis=2))
-
     def integral(self, dim: int) -> float:
         return 2.0**dim * self.bandwidth.determinant(dim)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"bandwidth": self.bandwidth.to_json()}
 
     def lipschitz(self, dim: int) -> float:
         return 2 / 3 * math.sqrt(dim)
@@ -120,6 +108,16 @@ def test_what_a_kernel_says_decides_who_serves_it() -> None:
     # The side of a plane is the sign: the constant part of the kernel is ½.
     angles = dpkde.Geodesic().evaluate(POINTS, POINTS[:5]).mean(axis=0)
     assert np.abs(release.kde(POINTS[:5]) - angles).max() < 0.2
+
+
+def test_what_a_dataclass_and_a_profile_tell_need_not_be_said() -> None:
+    assert (Plain().version, Plain().to_json()) == (1, {})
+    kernel = Tent([0.8, 2.0])
+    assert kernel.to_json() == {"bandwidth": [0.8, 2.0]}
+    points, queries = POINTS[:40], POINTS[40:47]
+    x, y = points / [0.8, 2.0], queries / [0.8, 2.0]
+    factors = kernel.profile(x[:, np.newaxis] - y[np.newaxis])
+    assert np.allclose(kernel.evaluate(points, queries), factors.prod(axis=2), rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("family", ["spline", "hashing", "auto"])

@@ -95,7 +95,7 @@ def test_reach_bounds_every_placed_record() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: dpkde.Box([(1, 0)]), "reversed"),
         (lambda: dpkde.Box([(0, np.inf)]), "finite"),
@@ -109,6 +109,6 @@ def test_reach_bounds_every_placed_record() -> None:
         (lambda: as_domain("everywhere"), "pair"),  # type: ignore[arg-type]
     ],
 )
-def test_wrong_domains(make: Any, told: str) -> None:
-    with pytest.raises(dpkde.ParameterError, match=told):
+def test_wrong_domains(make: Any, message: str) -> None:
+    with pytest.raises(dpkde.ParameterError, match=message):
         make()

@@ -37,12 +37,12 @@ def number(text: bytes, decimal: int = DOT, thousands: int = NO_MARK) -> float:
 
 @given(st.one_of(st.binary(max_size=12), st.from_regex(GRAMMAR, fullmatch=True)))
 def test_exactly_the_grammar_is_read(text: bytes) -> None:
-    found = number(text)
+    value = number(text)
     if GRAMMAR.fullmatch(text):
         expected = float(text)
-        assert found == expected or math.isclose(found, expected, rel_tol=1e-14, abs_tol=1e-320)
+        assert value == expected or math.isclose(value, expected, rel_tol=1e-14, abs_tol=1e-320)
     else:
-        assert math.isnan(found)
+        assert math.isnan(value)
 
 
 @given(
@@ -53,11 +53,11 @@ def test_exactly_the_grammar_is_read(text: bytes) -> None:
     )
 )
 def test_marks_between_thousands_are_read_only_where_they_are_named(text: bytes) -> None:
-    found = number(text, thousands=ord(","))
+    value = number(text, thousands=ord(","))
     if GRAMMAR.fullmatch(text) or GROUPED.fullmatch(text):
-        assert math.isclose(found, float(text.replace(b",", b"")), rel_tol=1e-14, abs_tol=1e-320)
+        assert math.isclose(value, float(text.replace(b",", b"")), rel_tol=1e-14, abs_tol=1e-320)
     else:
-        assert math.isnan(found)
+        assert math.isnan(value)
     if b"," in text:
         assert math.isnan(number(text))
 
@@ -181,8 +181,8 @@ def test_a_record_changes_the_sketch_by_its_own_contribution_alone(
 def test_free_text_of_many_lines_is_one_record() -> None:
     """Of lines that look like records, too; up to 64 KiB."""
     story = b"1,2\n" * 5000
-    found = rows_of(b'1,"' + story + b'",2\n3,x,4\n', b"a,t,b\n")
-    assert found[:, [0, 2]].tolist() == [[1, 2], [3, 4]]
+    rows = rows_of(b'1,"' + story + b'",2\n3,x,4\n', b"a,t,b\n")
+    assert rows[:, [0, 2]].tolist() == [[1, 2], [3, 4]]
     longest = records.MAX_FIELD
     for size, expected in ((longest, 1), (longest + 1, 0)):
         text = b'1,"' + b"\n" * size + b'",2\n'
@@ -206,15 +206,15 @@ def _match(text: bytes, start: int, width: int, unnamed: bool, multiline: bool) 
     quotes: list[bool] = []
     at = start
     while True:
-        found = _FIELDS[multiline].match(text, at)
-        if found is None:
+        field = _FIELDS[multiline].match(text, at)
+        if field is None:
             return None
-        quoted = found.group(1) is not None
-        fields.append(found.group(1) if quoted else found.group(2))
+        quoted = field.group(1) is not None
+        fields.append(field.group(1) if quoted else field.group(2))
         quotes.append(quoted)
         if quoted and len(fields[-1]) > records.MAX_FIELD:
             return None
-        at = found.end()
+        at = field.end()
         if text[at : at + 1] != b",":
             break
         at += 1
@@ -231,18 +231,18 @@ def _match(text: bytes, start: int, width: int, unnamed: bool, multiline: bool) 
 
 def twin(text: bytes, width: int = 2, unnamed: bool = False, multiline: bool = True) -> list[Any]:
     """Return for each record its fields, or None where it is bad."""
-    found: list[Any] = []
+    outcomes: list[Any] = []
     at = 0
     while at < len(text):
         record = _match(text, at, width, unnamed, multiline)
         if record is None:
-            found.append(None)
+            outcomes.append(None)
             at = text.find(b"\n", at) + 1 or len(text)
         else:
             if record[0] and not (width > 1 and text[at : record[1]].strip(b"\r\n") == b""):
-                found.append(record[0])
+                outcomes.append(record[0])
             at = record[1]
-    return found
+    return outcomes
 
 
 def values(twins: list[Any], width: int) -> Rows:
@@ -256,7 +256,7 @@ def fast(text: bytes, width: int, block: int, unnamed: bool, multiline: bool) ->
     layout = tables._Layout(ord(","), np.arange(width), unnamed, multiline, DOT, NO_MARK)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "TEXT_BLOCK", block)
-        parts = [piece.rows() for piece in tables._blocks(io.BytesIO(text), b"", layout)]
+        parts = [piece.rows() for piece in tables._blocks(io.BytesIO(text).read, b"", layout)]
     return np.concatenate([np.empty((0, width)), *parts])
 
 
@@ -346,9 +346,9 @@ def test_files_well_formed_and_malformed(seed: int) -> None:
 
 
 def _ends(rows: Rows, after: list[Rows], lines: int, width: int) -> bool:
-    kept = np.concatenate([np.empty((0, width)), *after])
-    own = len(rows) - len(kept)
-    return 0 <= own <= lines and alike(rows[own:], kept)
+    others = np.concatenate([np.empty((0, width)), *after])
+    own = len(rows) - len(others)
+    return 0 <= own <= lines and alike(rows[own:], others)
 
 
 _OPEN = re.compile(rb'(?:(?: *"(?:[^"]|"")*" *|(?! *")[^,\n]*),)* *"(?:[^"]|"")*\Z')
@@ -356,7 +356,7 @@ _OPEN = re.compile(rb'(?:(?: *"(?:[^"]|"")*" *|(?! *")[^,\n]*),)* *"(?:[^"]|"")*
 
 def _closed(bad: bytes) -> bool:
     """Tell whether no line of a malformed record leaves a quote open at its end."""
-    starts = [0, *(found.end() for found in re.finditer(rb"\n", bad))]
+    starts = [0, *(line.end() for line in re.finditer(rb"\n", bad))]
     return not any(_OPEN.match(bad, start) for start in starts)
 
 
@@ -369,17 +369,17 @@ def test_the_most_that_a_malformed_record_can_take_with_it() -> None:
     assert len(rows_of(b'"\n' + others + b'\n"\n5\n', b"a\n")) == 1 + most + 2
     # Two fields take twice as much, and a third is one too many.
     lines = b"1,2\n" * (most // 4 - 2)
-    found = rows_of(b'"\n' + lines + b'","' + lines + b'"\n7,8\n')
-    assert len(found) == 2
-    assert found[-1].tolist() == [7, 8]
-    found = rows_of(b'"\n' + lines + b'","' + lines + b'","' + lines + b'"\n7,8\n')
-    assert (found == [1, 2]).all(axis=1).sum() == 3 * (most // 4 - 2) - 2
+    rows = rows_of(b'"\n' + lines + b'","' + lines + b'"\n7,8\n')
+    assert len(rows) == 2
+    assert rows[-1].tolist() == [7, 8]
+    rows = rows_of(b'"\n' + lines + b'","' + lines + b'","' + lines + b'"\n7,8\n')
+    assert (rows == [1, 2]).all(axis=1).sum() == 3 * (most // 4 - 2) - 2
     # However it goes on, a record ends within 1 MiB.
     header = ",".join(f"c{k}" for k in range(100)).encode() + b"\n"
     field = b'"' + b"\n" * 60_000 + b'",'
-    found = rows_of(field * 99 + b"1\n" + b"2," * 99 + b"2\n", header)
-    assert np.isnan(found[:-1]).all()
-    assert found[-1].tolist() == [2] * 100
+    rows = rows_of(field * 99 + b"1\n" + b"2," * 99 + b"2\n", header)
+    assert np.isnan(rows[:-1]).all()
+    assert rows[-1].tolist() == [2] * 100
 
 
 def test_text_made_to_be_slow_is_read_in_time() -> None:
@@ -440,8 +440,8 @@ def test_a_missing_value_in_a_single_column_is_a_record(
     monkeypatch.setattr(tables, "TEXT_BLOCK", block)
     cells = ["", "1", "", "", "2", '""', "3"]
     text = ending.join(cells) + (ending if last else "")
-    found = rows_of(text.encode(), header=f"a{ending}".encode(), records=how)
-    assert alike(found[:, 0], np.array([np.nan, 1, np.nan, np.nan, 2, np.nan, 3]))
+    rows = rows_of(text.encode(), header=f"a{ending}".encode(), records=how)
+    assert alike(rows[:, 0], np.array([np.nan, 1, np.nan, np.nan, 2, np.nan, 3]))
     assert len(rows_of(b"", header=b"a\n")) == len(rows_of(b"", header=b"a")) == 0
     assert len(rows_of(b"\n\n", header=b"a\n")) == 2
 
@@ -451,9 +451,9 @@ def test_over_long_lines_are_one_bad_record(quote: bytes, monkeypatch: pytest.Mo
     long = quote + b"1" * (records.MAX_RECORD + 1) + b",2"
     for block in (1 << 20, 1 << 18, 1 << 23):
         monkeypatch.setattr(tables, "TEXT_BLOCK", block)
-        found = rows_of(b"1,2\n" + long + b"\n3,4\n" + long + long + long + b"\n5,6")
+        rows = rows_of(b"1,2\n" + long + b"\n3,4\n" + long + long + long + b"\n5,6")
         expected = [[1, 2], [np.nan] * 2, [3, 4], [np.nan] * 2, [5, 6]]
-        assert alike(found, np.array(expected, dtype=float))
+        assert alike(rows, np.array(expected, dtype=float))
 
 
 class Cut(io.RawIOBase):
@@ -477,15 +477,15 @@ def test_the_longest_record_is_read_alike_wherever_a_block_ends(
     long = start + b"0" * (records.MAX_RECORD - len(start) - 1 + extra) + b"5"
     data = long + ending + b"3,4\n"
     layout = tables._Layout(ord(","), np.arange(2), False, True, DOT, NO_MARK)
-    found = []
+    readings = []
     for at in range(len(long) - 2, len(long) + len(ending) + 2):
-        pieces = tables._blocks(Cut(data, at), b"", layout)
-        found.append(np.concatenate([piece.rows() for piece in pieces]))
-    for rows in found:
-        assert alike(rows, found[0])
-    assert found[0][1].tolist() == [3.0, 4.0]
+        pieces = tables._blocks(Cut(data, at).read, b"", layout)
+        readings.append(np.concatenate([piece.rows() for piece in pieces]))
+    for rows in readings:
+        assert alike(rows, readings[0])
+    assert readings[0][1].tolist() == [3.0, 4.0]
     readable = extra <= 0 and ending != b"\r\r\r\n"
-    assert found[0][0].tolist() == [1.0, 5.0] if readable else np.isnan(found[0][0]).any()
+    assert readings[0][0].tolist() == [1.0, 5.0] if readable else np.isnan(readings[0][0]).any()
 
 
 def test_short_lines_do_not_fill_the_memory() -> None:
@@ -518,9 +518,9 @@ def test_the_last_line_of_a_text_that_was_given_up_may_open_a_quote() -> None:
     others = b"1,2\n" * 50
     for bad in (b'"x\n"\n', b'1,"' + b"a log\n" * 20_000 + b'"\n'):
         text = bad + others + b'3,",5"\n' + b"4,5\n" * 9
-        found = rows_of(text)
-        assert found[-9:].tolist() == [[4, 5]] * 9
-        assert (found == [1, 2]).all(axis=1).sum() == 0
+        rows = rows_of(text)
+        assert rows[-9:].tolist() == [[4, 5]] * 9
+        assert (rows == [1, 2]).all(axis=1).sum() == 0
         lined = rows_of(text, records="lines")
         assert (lined == [1, 2]).all(axis=1).sum() == 50
 
@@ -550,7 +550,7 @@ def test_delimiters_and_headers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"thousands": "."}, "same mark"),
         ({"thousands": "1"}, "thousands"),
@@ -568,8 +568,8 @@ def test_delimiters_and_headers() -> None:
         ({"delimiter": "\n"}, "none of"),
     ],
 )
-def test_rules_that_are_none(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(dpkde.ParameterError, match=told):
+def test_rules_that_are_none(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(dpkde.ParameterError, match=message):
         CSV("t.csv", **options)
     with pytest.raises(dpkde.SchemaError, match="a path or a binary stream, not CSV"):
         CSV(CSV("t.csv"))  # type: ignore[arg-type]
@@ -582,9 +582,33 @@ def test_numbers_as_they_are_written_elsewhere() -> None:
     expected = np.array([[1234.5, 2], [nan, 3], [1, 1e6]])
     assert alike(rows_of(text, thousands=","), expected)
     european = b"1.234,5;2\n1,5;0,25\n"
-    found = rows_of(european, b"a;b\n", delimiter=";", decimal=",", thousands=".")
-    assert found.tolist() == [[1234.5, 2], [1.5, 0.25]]
+    rows = rows_of(european, b"a;b\n", delimiter=";", decimal=",", thousands=".")
+    assert rows.tolist() == [[1234.5, 2], [1.5, 0.25]]
     assert rows_of(b"1 000;2\n", b"a;b\n", delimiter=";", thousands=" ").tolist() == [[1000, 2]]
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_stream_of_the_callers_is_read_and_not_closed(ending: bytes, encoding: str) -> None:
+    """Also where its header is wrong; and `read` is all that it needs."""
+
+    class Bare:
+        def __init__(self, text: bytes) -> None:
+            self.read = io.BytesIO(text).read
+
+    for text in (b"a,b\n1,2\n", b"1,2\n3,4\n"):
+        data = text.replace(b"\n", ending).decode().encode(encoding)
+        stream = io.BytesIO(data)
+        bare: Any = Bare(data)
+        for one in (stream, bare):
+            table = CSV(one, encoding=encoding)
+            if text.startswith(b"a"):
+                pieces = [piece.rows() for piece in open_points(table, ["b"]).read()]
+                assert np.concatenate(pieces).tolist() == [[2]]
+            else:
+                with pytest.raises(dpkde.SchemaError, match="holds numbers"):
+                    open_points(table)
+        assert not stream.closed
 
 
 def test_encodings() -> None:

@@ -104,22 +104,22 @@ def test_only_the_schema_raises(kind: str, tmp_path: Path) -> None:
     else:
         with pytest.raises(
             dpkde.SchemaError, match=r"'text' .* is of type .*, not a number; .* cast.*'text'"
-        ) as told:
+        ) as error:
             open_points(table, ["text"])
-        assert "secret" not in str(told.value)
+        assert "secret" not in str(error.value)
 
 
 def test_a_csv_without_a_header_gives_nothing_away(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("1.5,2.5\n3.5,4.5\n")
     for columns in (None, ["a", "b"]):
-        with pytest.raises(dpkde.SchemaError, match="holds numbers; a header") as told:
+        with pytest.raises(dpkde.SchemaError, match="holds numbers; a header") as error:
             open_points(path, columns)
-        assert "1.5" not in str(told.value)
+        assert "1.5" not in str(error.value)
     path.write_text("Alice,Bob\n3.5,4.5\n")
-    with pytest.raises(dpkde.SchemaError, match="no column 'a' in its first line") as told:
+    with pytest.raises(dpkde.SchemaError, match="no column 'a' in its first line") as error:
         open_points(path, ["a", "b"])
-    assert "Alice" not in str(told.value)
+    assert "Alice" not in str(error.value)
     # Names that the caller did not give do not reach the release.
     release = dpkde.publish(path, kernel=dpkde.Gaussian(1.0), bounds=[(0, 9)] * 2, epsilon=1)
     assert release.columns is None
@@ -155,16 +155,16 @@ def test_what_objects_are_called_does_not_matter() -> None:
 def test_files_that_are_no_tables(tmp_path: Path) -> None:
     for name in ("t.parquet", "t.npy"):
         (tmp_path / name).write_bytes(b"secret-cell" * 100)
-        with pytest.raises(dpkde.SchemaError, match="is damaged, or not a") as told:
+        with pytest.raises(dpkde.SchemaError, match="is damaged, or not a") as error:
             open_points(tmp_path / name)
-        assert "secret" not in str(told.value)
+        assert "secret" not in str(error.value)
     np.save(tmp_path / "o.npy", np.array([{"secret": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(dpkde.SchemaError, match="is damaged"):
         open_points(tmp_path / "o.npy")
     np.save(tmp_path / "s.npy", np.array([["secret"]]))
-    with pytest.raises(dpkde.SchemaError, match="real numbers") as told:
+    with pytest.raises(dpkde.SchemaError, match="real numbers") as error:
         open_points(tmp_path / "s.npy")
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(error.value)
     with pytest.raises(dpkde.SchemaError, match=r"use .csv, .tsv \(also as .gz or .zst\)"):
         open_points(tmp_path / "t.xlsx")
     with pytest.raises(FileNotFoundError):
@@ -181,9 +181,9 @@ def test_damage_in_the_middle_of_a_file_is_told_without_its_contents(tmp_path: P
     middle = len(data) // 2
     data[4:middle] = (b"secret-cell" * middle)[: middle - 4]
     path.write_bytes(bytes(data))
-    with pytest.raises(dpkde.SchemaError, match="damaged") as told:
+    with pytest.raises(dpkde.SchemaError, match="damaged") as error:
         dpkde.sketch(path, PLAN)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(error.value)
 
 
 def test_objects_are_taken_cell_by_cell() -> None:
@@ -260,15 +260,15 @@ def test_values_do_not_decide_whether_a_table_is_read() -> None:
 @pytest.mark.parametrize("header", ["a,b", *("a" * k + ",b" for k in (4094, 4093, 4092, 4091))])
 def test_lines_may_end_in_each_of_four_ways(ending: str, header: str, tmp_path: Path) -> None:
     """With and without a last line break, and where the header ends with the first bytes read."""
-    for rows in ([], ["1,2"], ["1,2", "", "x,3", "4,5"]):
+    for lines in ([], ["1,2"], ["1,2", "", "x,3", "4,5"]):
         for last in ("", ending):
-            text = (ending.join([header, *rows]) + last).encode()
+            text = (ending.join([header, *lines]) + last).encode()
             (tmp_path / "t.csv").write_bytes(text)
             for table in (tmp_path / "t.csv", io.BytesIO(text)):
                 pieces = [piece.rows() for piece in open_points(table).read()]
-                found = np.concatenate([np.empty((0, 2)), *pieces])
-                expected = np.array([[1, 2], [np.nan, 3], [4, 5]])[: {0: 0, 1: 1, 4: 3}[len(rows)]]
-                assert np.array_equal(found, expected, equal_nan=True)
+                rows = np.concatenate([np.empty((0, 2)), *pieces])
+                expected = np.array([[1, 2], [np.nan, 3], [4, 5]])[: {0: 0, 1: 1, 4: 3}[len(lines)]]
+                assert np.array_equal(rows, expected, equal_nan=True)
 
 
 def test_a_header_is_needed(tmp_path: Path) -> None:
@@ -293,13 +293,13 @@ def test_the_longest_header_is_read_alike_however_it_arrives() -> None:
         for extra in (0, 1):
             names = ("a" * 1023 + ",") * 1023 + "a" * 1021 + ",ab" + "c" * extra
             for drop in (4096, 4095, 1 << 18):
-                found = Drops((names + ending + "1\n").encode())
-                found.drop = drop
+                stream = Drops((names + ending + "1\n").encode())
+                stream.drop = drop
                 if extra:
                     with pytest.raises(dpkde.SchemaError, match="not a header"):
-                        open_points(found, ["ab"])
+                        open_points(stream, ["ab"])
                 else:
-                    assert open_points(found, ["ab"]).columns == ("ab",)
+                    assert open_points(stream, ["ab"]).columns == ("ab",)
 
 
 def test_an_empty_table_may_end_with_its_header(tmp_path: Path) -> None:
@@ -405,11 +405,11 @@ def test_cells_of_every_kind() -> None:
         12,
         Evil(),
     ]
-    found = rows_in(rows, 2)
-    assert found[:3].tolist() == [[1, 2], [3, 4], [5, 6]]
-    assert np.isnan(found[3:]).all()
-    assert len(found) == len(rows)
-    assert found.dtype == np.float64
+    records = rows_in(rows, 2)
+    assert records[:3].tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert np.isnan(records[3:]).all()
+    assert len(records) == len(rows)
+    assert records.dtype == np.float64
     huge = rows_in([[1, 10**400], [2, 3]], 2)
     assert np.array_equal(huge, np.array([[1, np.nan], [2, 3]]), equal_nan=True)
 
@@ -442,9 +442,9 @@ def test_strange_rows_and_cells_are_bad_records_without_a_word() -> None:
     texts = np.array([b"1.5", b"x"])
     assert np.array_equal(rows_in(texts, 1)[:, 0], [1.5, np.nan], equal_nan=True)
     # Texts that end like files are cells, unless there are such files.
-    given: dict[str, Any] = {"kernel": dpkde.Gaussian(1.0), "bounds": [(0, 1)], "epsilon": 1}
+    terms: dict[str, Any] = {"kernel": dpkde.Gaussian(1.0), "bounds": [(0, 1)], "epsilon": 1}
     for table in ([], ["x.csv"], ["x.csv", "0.5"]):
-        assert dpkde.publish(table, **given).dim == 1
+        assert dpkde.publish(table, **terms).dim == 1
 
 
 def test_rows_with_names() -> None:
@@ -455,8 +455,8 @@ def test_rows_with_names() -> None:
     for table in tables:
         source = open_points(table, ["b", "a"])
         assert np.array_equal(np.concatenate([p.rows() for p in source.read()]), expected)
-    found = np.concatenate([p.rows() for p in open_points([{"a": 1}], ["b", "a"]).read()])
-    assert np.isnan(found).all()
+    rows = np.concatenate([p.rows() for p in open_points([{"a": 1}], ["b", "a"]).read()])
+    assert np.isnan(rows).all()
     ways: list[Any] = [frame.columns[:2], np.array(["a", "b"]), ("a", "b")]
     for columns in ways:
         release = dpkde.publish(
@@ -467,9 +467,9 @@ def test_rows_with_names() -> None:
 
 def test_a_header_that_is_missing_is_not_quoted() -> None:
     frame = pd.read_csv(io.StringIO("5.1182,0.2498\n1,2\n"))
-    with pytest.raises(dpkde.SchemaError, match="numbers for names") as told:
+    with pytest.raises(dpkde.SchemaError, match="numbers for names") as error:
         open_points(frame, ["lon", "lat"])
-    assert "5.1182" not in str(told.value)
+    assert "5.1182" not in str(error.value)
 
 
 def test_lists_are_read_in_pieces_and_in_order() -> None:
@@ -491,7 +491,7 @@ def test_what_was_read_before_is_refused_before_anything_is_spent() -> None:
     def batches(count: int) -> Any:
         yield from (POINTS[:10] for _ in range(count))
 
-    given: dict[str, Any] = {
+    terms: dict[str, Any] = {
         "kernel": dpkde.Gaussian(1.0),
         "bounds": [(-2, 2)] * 2,
         "epsilon": 1,
@@ -502,27 +502,27 @@ def test_what_was_read_before_is_refused_before_anything_is_spent() -> None:
         batch = pa.record_batch({"a": POINTS[:5, 0], "b": POINTS[:5, 1]})
         reader = pa.RecordBatchReader.from_batches(schema, [batch] * count)
         for fresh in (batches(count), reader):
-            dpkde.publish(fresh, **given)
+            dpkde.publish(fresh, **terms)
             with pytest.raises(dpkde.SchemaError, match="was read before"):
-                dpkde.publish(fresh, **given)
+                dpkde.publish(fresh, **terms)
     rows = POINTS[:9].tolist()
     for fresh in (iter(rows), map(list, rows), zip(rows, rows, strict=True)):
-        dpkde.publish(fresh, **given)
+        dpkde.publish(fresh, **terms)
         with pytest.raises(dpkde.SchemaError, match="was read before"):
-            dpkde.publish(fresh, **given)
+            dpkde.publish(fresh, **terms)
     spent = batches(1)
     list(spent)
     with pytest.raises(dpkde.SchemaError, match="was read before"):
-        dpkde.publish(spent, **given)
+        dpkde.publish(spent, **terms)
     stream = io.BytesIO(b"a,b\n1,2\n")
-    dpkde.publish(stream, **given)
+    dpkde.publish(stream, **terms)
     with pytest.raises(dpkde.SchemaError, match="open it anew"):
-        dpkde.publish(stream, **given)
+        dpkde.publish(stream, **terms)
     stream.seek(0)
-    dpkde.publish(stream, **given)
+    dpkde.publish(stream, **terms)
     stream.close()
     with pytest.raises(dpkde.SchemaError, match="cannot be read: open it anew"):
-        dpkde.publish(stream, **given)
+        dpkde.publish(stream, **terms)
 
 
 def test_arrow_that_is_not_known_here() -> None:
@@ -562,8 +562,8 @@ def test_columns_are_chosen_by_name_in_every_frame() -> None:
 def test_pieces_report_their_size(tmp_path: Path) -> None:
     for kind in KINDS:
         source = open_points(make(kind, tmp_path), ["a", "b"])
-        seen: list[int] = []
+        sizes: list[int] = []
         assert source.size is not None
-        for _ in source.watched(seen.append).read():
+        for _ in source.watched(sizes.append).read():
             pass
-        assert 0.9 * source.size < sum(seen) <= source.size + 1
+        assert 0.9 * source.size < sum(sizes) <= source.size + 1

@@ -26,38 +26,39 @@ def inspect(
     """
     from dpkde.release.release import Release
 
-    held = Release.load(release)
-    document, tensors = held.contents()
+    published = Release.load(release)
+    document, tensors = published.contents()
     if options["json"]:
         sizes = {name: list(array.shape) for name, array in tensors.items()}
         text = json.dumps(document | {"tensors": sizes}, indent=2, ensure_ascii=False)
         typer.echo("\n".join(map(plain, text.split("\n"))))
         return
-    law = held.law("count")
+    law = published.law("count")
     spread = None if law is None else f", give or take {law.variance**0.5:.1f}"
-    count = f"{held.count}{spread or ' (exact: the number of records is public)'}"
-    parameters = [f"{key} {json.dumps(value)}" for key, value in held.kernel.to_json().items()]
+    count = f"{published.count}{spread or ' (exact: the number of records is public)'}"
+    parameters = [f"{key} {json.dumps(value)}" for key, value in published.kernel.to_json().items()]
     domain = document["plan"]["domain"]
     box = json.dumps(domain["parameters"]) if domain["parameters"] else ""
+    columns = ", ".join(published.columns or [f"{published.dim}, not named"])
     lines = [
         f"records    {count}",
-        f"columns    {', '.join(held.columns) if held.columns else f'{held.dim}, not named'}",
+        f"columns    {columns}",
         f"domain     {domain['kind']} {box}".rstrip(),
-        f"kernel     {', '.join([held.kernel.name, *parameters])}",
-        f"family     {held.plan.layout.summary}",
-        f"table      {held.table.size} cells, {release.stat().st_size} bytes in the file",
-        f"release    {held.release_id}, written by {held.generator}",
+        f"kernel     {', '.join([published.kernel.name, *parameters])}",
+        f"family     {published.plan.layout.summary}",
+        f"table      {published.table.size} cells, {release.stat().st_size} bytes in the file",
+        f"release    {published.release_id}, written by {published.generator}",
         "digest     verified",
     ]
-    if held.promise is not None:
-        lines.append(f"promise    {held.promise}")
-    if held.rate < 1:
-        lines.append(f"sample     each record entered with probability {held.rate}")
-    if held.parts:
-        lines.append(f"parts      {', '.join(map(_part, held.parts.values()))}")
-    if held.extras:
-        lines.append(f"extras     {json.dumps(dict(held.extras), ensure_ascii=False)}")
-    typer.echo("\n".join([str(held.privacy), "", *map(plain, lines)]))
+    if published.promise is not None:
+        lines.append(f"promise    {published.promise}")
+    if published.rate < 1:
+        lines.append(f"sample     each record entered with probability {published.rate}")
+    if published.parts:
+        lines.append(f"parts      {', '.join(map(_part, published.parts.values()))}")
+    if published.extras:
+        lines.append(f"extras     {json.dumps(dict(published.extras), ensure_ascii=False)}")
+    typer.echo("\n".join([str(published.privacy), "", *map(plain, lines)]))
 
 
 def _part(part: Part) -> str:

@@ -20,22 +20,22 @@ class _Interrupts:
     """
 
     def __init__(self) -> None:
-        self.happened = self.told = False
+        self.happened = self.announced = False
 
     def watch(self) -> None:
-        """Begin, where there is a main thread to be interrupted."""
+        """Begin, if this is the main thread, which is the one that Ctrl-C interrupts."""
         try:
             signal.signal(signal.SIGINT, self._stop)
         except ValueError:  # not the main thread: Ctrl-C does not end up here
             return
         uncaught, unraisable = sys.excepthook, sys.unraisablehook
 
-        def quiet(*told: Any) -> None:
-            self.tell() if self.happened else uncaught(*told)
+        def quiet(*exception: Any) -> None:
+            self.announce() if self.happened else uncaught(*exception)
 
-        def dropped(told: sys.UnraisableHookArgs) -> None:
-            # Where nobody could be told of an exception, nobody would stop either.
-            self.leave() if self.happened else unraisable(told)
+        def dropped(exception: sys.UnraisableHookArgs) -> None:
+            # An exception that reaches nobody would not stop anybody either.
+            self.leave() if self.happened else unraisable(exception)
 
         sys.excepthook, sys.unraisablehook = quiet, dropped
 
@@ -45,19 +45,17 @@ class _Interrupts:
         self.happened = True
         raise KeyboardInterrupt
 
-    def tell(self) -> None:
-        """Say it, once."""
-        if not self.told:
-            self.told = True
+    def announce(self) -> None:
+        if not self.announced:
+            self.announced = True
             os.write(2, b"dpkde: interrupted\n")
 
     def leave(self) -> None:
-        """Do not wait for anything."""
-        self.tell()
+        self.announce()
         os._exit(INTERRUPTED)
 
     def end(self) -> None:
-        """There is nothing left to stop."""
+        """Ignore Ctrl-C from now on: there is nothing left to stop."""
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         except ValueError:
@@ -65,7 +63,7 @@ class _Interrupts:
 
 
 def run(arguments: list[str] | None = None) -> Any:
-    """Run the command; what the parser has to say comes as one line, too."""
+    """Run the command, and return its exit code; errors of the parser come as one line, too."""
     interrupts = _Interrupts()
     try:
         if arguments is None:  # as a command of its own: nobody else minds what Ctrl-C does
@@ -76,7 +74,7 @@ def run(arguments: list[str] | None = None) -> Any:
         return code
     except BaseException as error:
         if interrupts.happened or isinstance(error, KeyboardInterrupt):
-            interrupts.tell()
+            interrupts.announce()
             raise SystemExit(INTERRUPTED) from None
         raise
     finally:
@@ -111,6 +109,6 @@ def _run(typed: list[str]) -> Any:
 
 
 def _enough() -> int:
-    """Whoever reads our output has enough of it: keep Python from complaining at exit."""
+    """Return 0: whoever reads our output has enough. Python shall not complain of it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

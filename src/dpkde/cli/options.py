@@ -178,7 +178,7 @@ def rows(*groups: str) -> tuple[Option, ...]:
     return tuple(row for row in TABLE if row.group in groups)
 
 
-def given(options: Options, *groups: str) -> dict[str, Any]:
+def arguments_of(options: Options, *groups: str) -> dict[str, Any]:
     """Return those options of these groups that were not left out, as the library's arguments."""
     return {o.name: options[o.name] for o in rows(*groups) if options[o.name] is not None}
 
@@ -192,18 +192,18 @@ def with_settings(typed: Options) -> Options:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParameterError(f"{path} is not a TOML file: {error}") from None
-    held = {key.replace("-", "_"): value for key, value in document.items()}
+    settings = {key.replace("-", "_"): value for key, value in document.items()}
     known = {row.name: row for row in rows(*RELEASE, "text")}
-    if unknown := sorted(set(held) - set(known)):
+    if unknown := sorted(set(settings) - set(known)):
         raise ParameterError(
             f"{path} has no such setting: {', '.join(unknown)}; there are: "
             f"{', '.join(sorted(known))}"
         )
-    for name, value in held.items():
+    for name, value in settings.items():
         if type(value) not in (known[name].kind, *known[name].also):
             hint = '; write kernel = "matern:nu=1.5"' if name == "kernel" else ""
             raise ParameterError(f"{path}: {name} cannot be {value!r}{hint}")
-    return {name: held.get(name) if value is None else value for name, value in typed.items()}
+    return {name: settings.get(name) if value is None else value for name, value in typed.items()}
 
 
 _SUBJECT = re.compile(r"^([a-z]+_[a-z_]+)()(?= )")

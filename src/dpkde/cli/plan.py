@@ -78,39 +78,34 @@ def _considered(plan: Plan) -> list[str]:
     """Return a line for each family that was considered, and why the first was chosen."""
     from dpkde.planning.choice import AS_GOOD
 
-    able = [(c.layout, c.prediction) for c in plan.considered if c.layout and c.prediction]
-    shown = [layout.summary for layout, _ in able]
-    width = max(28, *(len(text) + 2 for text in shown))
+    candidates = [(c.layout, c.prediction) for c in plan.considered if c.layout and c.prediction]
+    width = max(28, *(len(layout.summary) + 2 for layout, _ in candidates))
     lines = [
         f"  {'':<{width}}{'error':>9}{'noise':>9}{'family':>9}{'count':>9}{'cells':>10}{'time':>10}"
         "  law"
     ]
-    for text, (_, told) in zip(shown, able, strict=True):
-        numbers = "".join(
-            f"{value:>9.2g}" for value in (told.error, told.noise, told.approximation, told.count)
-        )
-        mark = "*" if text == shown[0] else " "
+    (chosen, best), *others = candidates
+    for layout, one in candidates:
+        numbers = (one.error, one.noise, one.approximation, one.count)
         lines.append(
-            f"{mark} {text:<{width}}{numbers}{told.cells:>10}{_duration(told.seconds):>10}"
-            f"  {told.law}"
+            f"{'*' if layout.summary == chosen.summary else ' '} {layout.summary:<{width}}"
+            f"{''.join(f'{number:>9.2g}' for number in numbers)}{one.cells:>10}"
+            f"{_duration(one.seconds):>10}  {one.law}"
         )
     lines += [f"  {c.name}: not here, {c.obstacle}" for c in plan.considered if c.obstacle]
-    best = able[0][1]
-    if len(able) > 1:
-        times = max(able[1][1].error / best.error, 1.0)
+    if others:
+        second, next_best = others[0]
+        times = max(next_best.error / best.error, 1.0)
         less = f"{times:.2g} times less than" if times >= 1.1 else "about that of"
-        why = f"for the least predicted error, {less} {able[1][0].family.name}"
-        passed = [
-            layout.family.name for layout, told in able[1:] if AS_GOOD * told.error < best.error
-        ]
-        if passed:
+        why = f"for the least predicted error, {less} {second.family.name}"
+        if passed := [o.family.name for o, one in others if AS_GOOD * one.error < best.error]:
             why = (
                 f"since the bias of {' and '.join(passed)} may be most of the density: there "
                 "errors count twice"
             )
-        lines.append(f"  chosen: {able[0][0].family.name}, {why}")
+        lines.append(f"  chosen: {chosen.family.name}, {why}")
     elif len(plan.considered) > 1:
-        lines.append(f"  chosen: {able[0][0].family.name}, since no other family can be used here")
+        lines.append(f"  chosen: {chosen.family.name}, since no other family can be used here")
     return lines
 
 

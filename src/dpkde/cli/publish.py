@@ -104,13 +104,13 @@ def _progress(source: Source, quiet: bool) -> Iterator[Source]:
         transient=True,
     ) as bar:
         task = bar.add_task("reading", total=source.size)
-        done = 0
+        position = 0
 
         def report(size: int) -> None:
-            nonlocal done
-            if source.size is not None and done + size > source.size:
-                done = 0  # a second pass
-            done += size
-            bar.update(task, completed=done)
+            nonlocal position
+            if source.size is not None and position + size > source.size:
+                position = 0  # a second pass
+            position += size
+            bar.update(task, completed=position)
 
         yield source.watched(report)

@@ -66,9 +66,10 @@ def query(
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if options["format"] is Format.CSV:
         writer.writerow([plain(name) for name in header])
-    asked = unreadable = 0
+    points = unreadable = 0
     for batch in batches:
-        asked, unreadable = asked + len(batch), unreadable + int(np.isnan(batch).any(axis=1).sum())
+        points += len(batch)
+        unreadable += int(np.isnan(batch).any(axis=1).sum())
         answers = [
             published.kde(batch).tolist(),
             published.standard_error(batch).tolist(),
@@ -87,8 +88,8 @@ def query(
                 sys.stdout.write(json.dumps(named, allow_nan=False) + "\n")
     if unreadable:
         typer.echo(
-            f"dpkde: note: {unreadable} of {asked} points have a coordinate that is no number, and "
-            "no answer",
+            f"dpkde: note: {unreadable} of {points} points have a coordinate that is no number, "
+            "and no answer",
             err=True,
         )
 
@@ -109,7 +110,7 @@ def _points(points: list[str], dim: int) -> NDArray[Any]:
 
 
 def _open(text: Any, release: Release) -> Source:
-    """Open a file of points, by the release's column names where it has any."""
+    """Return a file of points as a source, by the release's column names where it has any."""
     from dpkde.tables import open_points
 
     source = open_points(text, release.columns)
@@ -122,11 +123,11 @@ def _read(source: Source) -> Iterator[NDArray[Any]]:
     """Yield points, several pieces at a time."""
     import numpy as np
 
-    held: list[NDArray[Any]] = []
+    parts: list[NDArray[Any]] = []
     for piece in source.read():
-        held.append(piece.rows().astype(np.float64))
-        if sum(map(len, held)) >= ROWS_AT_ONCE:
-            yield np.concatenate(held)
-            held = []
-    if held:
-        yield np.concatenate(held)
+        parts.append(piece.rows().astype(np.float64))
+        if sum(map(len, parts)) >= ROWS_AT_ONCE:
+            yield np.concatenate(parts)
+            parts = []
+    if parts:
+        yield np.concatenate(parts)

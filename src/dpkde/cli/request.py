@@ -9,7 +9,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpkde.cli.options import SETTLED, Options, given, rows
+from dpkde.cli.options import SETTLED, Options, arguments_of, rows
 from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def table(name: str, options: Options) -> Any:
     """Return what a verb reads: a path, or text with the rules that were typed; - for stdin."""
     from dpkde.tables import CSV, is_text
 
-    rules = given(options, "text")
+    rules = arguments_of(options, "text")
     if rules.get("delimiter") in ("tab", "\\t"):
         rules["delimiter"] = "\t"
     if name == "-":
@@ -90,7 +90,7 @@ def terms(options: Options) -> dict[str, Any]:
     """Return what is guaranteed, expected and promised, as the library takes it."""
     if options["epsilon"] is None and options["rho"] is None:
         raise ParameterError("--epsilon is needed (or --rho): how much may be learned of a record")
-    return given(options, "guarantee", "outlook", "promise")
+    return arguments_of(options, "guarantee", "outlook", "promise")
 
 
 def check_settled(options: Options) -> None:
@@ -159,7 +159,7 @@ def family_named(name: str, options: Options) -> str | Family:
     as_families(name)
     parameters: dict[str, Any] = {}
     for owner in registry():
-        for option, value in given(options, owner).items():
+        for option, value in arguments_of(options, owner).items():
             if name != owner:
                 raise ParameterError(f"--{option} goes with --family {owner}")
             parts = [int(v) if v.is_integer() else v for v in numbers(value, f"--{option}")]
@@ -168,7 +168,7 @@ def family_named(name: str, options: Options) -> str | Family:
 
 
 def check_writable(output: Path) -> None:
-    """Fail before anything is read or spent, not after; and never write over a table."""
+    """Refuse what cannot be written, or is no file of ours, before anything is read or spent."""
     from dpkde.release import container
 
     if output.is_dir():

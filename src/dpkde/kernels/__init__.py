@@ -17,23 +17,19 @@ kernel              k(x, y), σ = 1                      served by
 `Mixture`           Σ w_i k_i(x, y)                     what serves all its parts
 ==================  ==================================  ============================
 
-**To add a kernel**, write a frozen dataclass that derives from `Kernel`, with a `name` and a
-`version`. With a ``spectrum`` it works with `Fourier` at once, derived from `ProductKernel` with
-`Spline`, with a ``partition`` with `Hashing`. ``dpkde.load(path, kernels=[Mine])`` reads releases
-made with it. ``docs/extend.md`` has an example.
+**To add a kernel**, write a frozen dataclass that derives from `Kernel`, with a `name`. With
+a ``spectrum`` it works with `Fourier` at once, derived from `ProductKernel` with `Spline`, with a
+``partition`` with `Hashing`. ``dpkde.load(path, kernels=[Mine])`` reads releases made with it.
+``docs/extend.md`` has an example.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from dpkde.errors import FormatError, ParameterError
 from dpkde.kernels.bandwidth import Bandwidth, BandwidthLike, Points
-from dpkde.kernels.base import (
-    Json,
-    Kernel,
-    ProductKernel,
-)
+from dpkde.kernels.base import Json, Kernel, ProductKernel
 from dpkde.kernels.combine import Mixture, Product
 from dpkde.kernels.product import Cauchy, Gaussian, Hat, Laplacian
 from dpkde.kernels.radial import Erfc, ExponentialLp, Matern, RationalQuadratic
@@ -88,7 +84,7 @@ def kernel_from_json(
     extra: tuple[type[Any], ...] = (),
     depth: int = 8,
 ) -> Kernel:
-    """Rebuild a kernel from what a release file says of it. Names are looked up, never imported.
+    """Return a kernel from what a release file says of it. Names are looked up, never imported.
 
     Products and mixtures may be nested to a depth of eight.
     """
@@ -104,16 +100,15 @@ def kernel_from_json(
     if version != kernel.version:
         raise FormatError(f"this file uses version {version} of the {name} kernel")
     try:
-        given = dict(parameters)
+        arguments = dict(parameters)
         if issubclass(kernel, (Product, Mixture)):
-            given["kernels"] = [
+            arguments["kernels"] = [
                 kernel_from_json(
                     part["name"], part["version"], part["parameters"], extra, depth - 1
                 )
-                for part in given["kernels"]
+                for part in arguments["kernels"]
             ]
-        made: Kernel = kernel(**given)
-        return made
+        return cast("Kernel", kernel(**arguments))
     except FormatError:
         raise
     except (LookupError, ParameterError, TypeError, ValueError, RecursionError) as error:

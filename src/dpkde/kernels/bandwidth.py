@@ -1,4 +1,4 @@
-"""Bandwidth: what one unit of distance means, as a number, one number an axis, or a matrix."""
+"""Bandwidth: what one unit of distance means, as a number, one number per axis, or a matrix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BandwidthLike = float | Sequence[float] | Sequence[Sequence[float]] | NDArray[An
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """σ as a scalar, one σ an axis, or a positive definite matrix B: distances are ‖B⁻¹Δ‖.
+    """σ as a scalar, one σ per axis, or a positive definite matrix B: distances are ‖B⁻¹Δ‖.
 
     >>> Bandwidth.of(0.5)
     0.5
@@ -32,11 +32,11 @@ class Bandwidth:
 
     @classmethod
     def of(cls, value: Bandwidth | BandwidthLike) -> Bandwidth:
-        """Check what a caller typed."""
+        """Return what a caller typed as a bandwidth; refuse what is none."""
         if isinstance(value, Bandwidth):
             return value
         wrong = ParameterError(
-            "bandwidth must be a positive number, one positive number an axis, or a symmetric "
+            "bandwidth must be a positive number, one positive number per axis, or a symmetric "
             f"positive definite matrix, from 1e-150 to 1e150 in size, got {value!r}"
         )
         try:
@@ -48,8 +48,7 @@ class Bandwidth:
         if array.ndim < 2:
             if not ((array >= 1 / LARGEST) & (array <= LARGEST)).all():
                 raise wrong
-            entries = tuple(float(v) for v in np.atleast_1d(array))
-            return cls(entries, array.ndim == 0)
+            return cls(tuple(np.atleast_1d(array).tolist()), array.ndim == 0)
         if array.shape[0] != array.shape[1] or not np.allclose(
             array, array.T, rtol=0, atol=1e-10 * np.abs(array).max()
         ):
@@ -57,11 +56,11 @@ class Bandwidth:
         symmetric = array / 2 + array.T / 2
         if np.abs(symmetric).max() > LARGEST or np.linalg.eigvalsh(symmetric).min() <= 0:
             raise wrong
-        made = cls(tuple(tuple(float(v) for v in row) for row in symmetric))
+        bandwidth = cls(tuple(map(tuple, symmetric.tolist())))
         with np.errstate(all="ignore"):
-            if not (np.abs(made._inverse) <= LARGEST).all():
+            if not (np.abs(bandwidth._inverse) <= LARGEST).all():
                 raise wrong
-        return made
+        return bandwidth
 
     @cached_property
     def _inverse(self) -> NDArray[np.float64]:
@@ -108,10 +107,9 @@ class Bandwidth:
         """Return how far each coordinate of B⁻¹Δ can be from zero where |Δ_k| ≤ halves_k."""
         if not self.is_matrix:
             return np.asarray(halves * self._inverse)
-        total = np.zeros(len(halves))
-        for k in range(len(halves)):
-            total += np.abs(self._inverse[k]) * halves[k]
-        return total
+        return np.asarray(
+            sum(np.abs(row) * h for row, h in zip(self._inverse, halves, strict=True))
+        )
 
     def to_json(self) -> Any:
         """Return numbers, lists or nested lists."""

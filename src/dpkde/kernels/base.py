@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +31,12 @@ _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 class Kernel(ABC):
-    """What the library asks of a kernel. The first three methods are enough to be one.
+    """What the library asks of a kernel. For a frozen dataclass two methods are enough to be one.
 
     Attributes
     ----------
     name, version
-        What a release file calls it.
+        What a release file calls it. The version is 1 until the kernel computes something else.
     bandwidth
         What one unit of distance means.
     is_gaussian
@@ -43,7 +44,7 @@ class Kernel(ABC):
     """
 
     name: ClassVar[str]
-    version: ClassVar[int]
+    version: ClassVar[int] = 1
     is_gaussian: ClassVar[bool] = False
     bandwidth: Bandwidth
 
@@ -58,9 +59,11 @@ class Kernel(ABC):
         ParameterError where it is infinite, or depends on y.
         """
 
-    @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return the parameters, without the name."""
+        """Return the parameters, without the name: by default, the arguments of the dataclass."""
+        names = [field.name for field in fields(cast("Any", self)) if field.init]
+        values = {name: getattr(self, name) for name in names}
+        return values | {name: self.bandwidth.to_json() for name in names if name == "bandwidth"}
 
     @property
     def home(self) -> str:
@@ -89,8 +92,8 @@ class Kernel(ABC):
         apart = (
             step * np.ones((1, dim)) * (scale.sum(axis=1) if self.bandwidth.is_matrix else scale)
         )
-        met = float(self.evaluate(apart, np.zeros((1, dim)))[0, 0])
-        return min(steep, math.sqrt(max(2 * (1 - met), 0.0)), 1.0)
+        similarity = float(self.evaluate(apart, np.zeros((1, dim)))[0, 0])
+        return min(steep, math.sqrt(max(2 * (1 - similarity), 0.0)), 1.0)
 
     @property
     def fades(self) -> bool:
@@ -121,9 +124,9 @@ class Kernel(ABC):
 
     @property
     def shape(self) -> ProductKernel:
-        """The same product with a bandwidth of one, where it can tell: all that an axis sees.
+        """The same product with a bandwidth of one: all that matters on an axis.
 
-        What is computed in bandwidth units is kept by this, and so for all bandwidths at once.
+        What is computed in bandwidth units is cached under it, for all bandwidths at once.
         """
         raise ParameterError(f"this {self.name} kernel is not a product over axes")
 
@@ -136,8 +139,14 @@ class Kernel(ABC):
 class ProductKernel(Kernel):
     """A kernel that is a product over axes: k(x, y) = ∏ profile(x_k − y_k) in bandwidth units.
 
-    Fits are kept by kernel: it has a hash, as every frozen dataclass does.
+    Fits are cached by kernel: it has a hash, as every frozen dataclass does.
     """
+
+    def evaluate(self, points: Points, queries: Points) -> Floats:
+        """Return ∏ profile((B⁻¹(x − y))_k), shape (n_points, n_queries). O(n·q·d)."""
+        x, y = whitened(self, points, queries)
+        offsets = (np.subtract.outer(x[:, k], y[:, k]) for k in range(x.shape[1]))
+        return np.asarray(math.prod(map(self.profile, offsets)))
 
     @property
     def is_product(self) -> bool:
@@ -175,11 +184,8 @@ def whitened(kernel: Kernel, points: Points, queries: Points) -> tuple[Points, P
 
 def distances(x: Points, y: Points, power: float) -> Floats:
     """Return Σ_k |x_k − y_k|^power for every pair of rows, shape (len(x), len(y))."""
-    total = np.zeros((len(x), len(y)))
-    for k in range(x.shape[1]):
-        apart = np.abs(np.subtract.outer(x[:, k], y[:, k]))
-        total += apart**2 if power == 2 else apart if power == 1 else apart**power
-    return total
+    offsets = (np.subtract.outer(x[:, k], y[:, k]) for k in range(x.shape[1]))
+    return np.asarray(sum(np.abs(offset) ** power for offset in offsets))
 
 
 def cosine_transform(kernel: ProductKernel, frequencies: Floats, farthest: float) -> Floats:

@@ -54,9 +54,8 @@ class _Combined(Kernel):
             raise ParameterError(
                 f"kernels of {' and '.join(map(str, sorted(axes)))} axes cannot be combined"
             )
-        object.__setattr__(self, "kernels", parts)
         least = min(part.bandwidth.smallest() for part in parts)
-        object.__setattr__(self, "bandwidth", Bandwidth.of(least))
+        vars(self).update(kernels=parts, bandwidth=Bandwidth.of(least))
 
     @property
     def home(self) -> str:
@@ -70,12 +69,12 @@ class _Combined(Kernel):
 
     @property
     def is_shift_invariant(self) -> bool:
-        """Where all the parts have a spectrum."""
+        """Whether all the parts have a spectrum."""
         return all(part.is_shift_invariant for part in self.kernels)
 
     @property
     def is_positive_definite(self) -> bool:
-        """Where all the parts are."""
+        """Whether all the parts are."""
         return all(part.is_positive_definite for part in self.kernels)
 
     @property
@@ -94,16 +93,16 @@ class _Combined(Kernel):
 
     @property
     def fades(self) -> bool:
-        """Where all the parts do."""
+        """Whether all the parts do."""
         return all(part.fades for part in self.kernels)
 
     def lipschitz(self, dim: int) -> float:
-        """At most the sum of the parts' slopes: their own bandwidths are at least the whole's."""
+        """Return the sum of the parts' slopes: their bandwidths are at least the whole's."""
         slopes = (part.lipschitz(dim) for part in self.kernels)
         return sum(w * slope for w, slope in zip(self._shares, slopes, strict=True))
 
     def modulus(self, dim: int, step: float) -> float:
-        """At most the sum over parts, whose coordinates move by no more, however turned."""
+        """Return the sum over parts, in which no coordinate moves by more than √d steps."""
         parts = (part.modulus(dim, step * math.sqrt(dim)) for part in self.kernels)
         return min(sum(w * part for w, part in zip(self._shares, parts, strict=True)), 1.0)
 
@@ -116,11 +115,13 @@ class _Combined(Kernel):
             for part in self.kernels
         ]
 
-    def _parts_to_json(self) -> list[dict[str, Any]]:
-        return [
+    def to_json(self) -> dict[str, Any]:
+        """Return the parts by name, version and parameters; and the weights of a mixture."""
+        parts = [
             {"name": part.name, "version": part.version, "parameters": part.to_json()}
             for part in self.kernels
         ]
+        return super().to_json() | {"kernels": parts}
 
 
 @dataclass(frozen=True, init=False)
@@ -136,17 +137,13 @@ class Product(_Combined, ProductKernel):
     """
 
     name: ClassVar[str] = "product"
-    version: ClassVar[int] = 1
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return ∏ k_i(x, y), shape (n_points, n_queries)."""
-        values = np.ones((len(points), len(queries)))
-        for part in self.kernels:
-            values *= part.evaluate(points, queries)
-        return values
+        return np.asarray(math.prod(part.evaluate(points, queries) for part in self.kernels))
 
     def integral(self, dim: int) -> float:
-        """By quadrature, for products over axes; there is no formula for others."""
+        """Return the integral by quadrature, for products over axes; others have no formula."""
         if not self.is_product:
             raise ParameterError("the integral of this product of kernels has no formula")
         t, mass = gauss_points(graded(min(self.profile_reach(1e-12), 1e6)))
@@ -159,12 +156,12 @@ class Product(_Combined, ProductKernel):
 
     @property
     def is_product(self) -> bool:
-        """Where all the parts are, with the same bandwidth for all axes."""
+        """Whether all the parts are, with the same bandwidth for all axes."""
         return all(part.is_product and part.bandwidth.is_scalar for part in self.kernels)
 
     @property
     def is_smooth(self) -> bool:
-        """Where all the parts are."""
+        """Whether all the parts are."""
         return all(part.is_product and part.shape.is_smooth for part in self.kernels)
 
     def _scaled(self) -> list[tuple[ProductKernel, float]]:
@@ -174,22 +171,15 @@ class Product(_Combined, ProductKernel):
 
     def profile(self, offsets: Floats) -> Floats:
         """Return the product of the parts' profiles."""
-        values = np.ones(np.shape(offsets))
-        for part, scale in self._scaled():
-            values *= part.profile(offsets * scale)
-        return values
+        return np.asarray(math.prod(part.profile(offsets * s) for part, s in self._scaled()))
 
     def profile_reach(self, tolerance: float) -> float:
         """Return the least of the parts' reaches."""
         return min(part.profile_reach(tolerance) / scale for part, scale in self._scaled())
 
     def profile_transform(self, frequencies: Floats) -> Floats:
-        """By quadrature."""
+        """Return ∫ profile(t) cos ωt dt by quadrature."""
         return cosine_transform(self, frequencies, _FARTHEST)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the parts."""
-        return {"kernels": self._parts_to_json()}
 
 
 @dataclass(frozen=True, init=False)
@@ -215,14 +205,12 @@ class Mixture(_Combined):
 
     weights: tuple[float, ...]
     name: ClassVar[str] = "mixture"
-    version: ClassVar[int] = 1
 
     def __init__(self, kernels: Sequence[Any], weights: Sequence[float] | None = None) -> None:
         super().__init__(kernels)
-        given = [1.0] * len(self.kernels) if weights is None else weights
         wrong = ParameterError("weights must be positive numbers, one for each kernel")
         try:
-            array = np.array(given, dtype=np.float64)
+            array = np.array([1.0] * len(self.kernels) if weights is None else weights, np.float64)
         except (TypeError, ValueError, OverflowError):
             raise wrong from None
         if array.shape != (len(self.kernels),) or not ((array > 0) & (array < 1e100)).all():
@@ -237,13 +225,11 @@ class Mixture(_Combined):
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return Σ w_i·k_i(x, y), shape (n_points, n_queries)."""
-        values = np.zeros((len(points), len(queries)))
-        for weight, part in zip(self.weights, self.kernels, strict=True):
-            values += weight * part.evaluate(points, queries)
-        return values
+        pairs = zip(self.weights, self.kernels, strict=True)
+        return np.asarray(sum(weight * part.evaluate(points, queries) for weight, part in pairs))
 
     def integral(self, dim: int) -> float:
-        """Σ w_i times the parts' integrals."""
+        """Return Σ w_i times the parts' integrals."""
         pairs = zip(self.weights, self.kernels, strict=True)
         return sum(weight * part.integral(dim) for weight, part in pairs)
 
@@ -253,7 +239,6 @@ class Mixture(_Combined):
         return np.asarray(spectra[self._owners(generator, count), np.arange(count)])
 
     def _turns(self, generator: np.random.Generator, count: int) -> NDArray[np.bool_]:
-        """Return which part cuts each of `count` repetitions: one of them."""
         numbers = np.arange(len(self.kernels))[:, np.newaxis]
         return np.asarray(numbers == self._owners(generator, count))
 
@@ -261,7 +246,3 @@ class Mixture(_Combined):
         """Draw which part each of `count` draws is of."""
         edges = np.cumsum(self.weights)[:-1]
         return np.searchsorted(edges, generator.random(count), side="right")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the parts and their weights."""
-        return {"kernels": self._parts_to_json(), "weights": list(self.weights)}

@@ -40,10 +40,10 @@ CutT = TypeVar("CutT")
 LEAST_NORM = 1.001
 """The least p above 1 that hyperplanes are drawn for: the closer to 1, the longer it takes."""
 LARGEST_RADIUS = 1.625
-"""Of a ball, in bandwidths: above that of the last of 2¹⁴ parts of equal probability."""
+"""In bandwidths: above the radius of the last of 2¹⁴ parts of equal probability."""
 MOST_BALLS = 1 << 13
 MOST_NUMBERS = 1 << 26
-"""Most numbers that the cuts of a release may consist of, a quarter of a gigabyte."""
+"""The most numbers that the cuts of a release may consist of, a quarter of a gigabyte."""
 _NO_BOX = "are drawn in a box: give bounds, one (low, high) pair for each column"
 
 
@@ -91,7 +91,7 @@ class Partition(ABC):
     cost
         What a record takes, in a few words: I repetitions, d axes, a box of widths w.
     growth
-        E m² is about growth·p² an axis, m the mass of a query's cell and E m = p its KDE: 1.5 for
+        E m² is about growth·p² per axis, m the mass of a query's cell and E m = p its KDE: 1.5 for
         records spread evenly over bins with Gamma(2, 1) pitches.
     has_sides
         Whether there are two cells, the sides of a plane that is as likely as its mirror image.
@@ -102,7 +102,7 @@ class Partition(ABC):
 
     @property
     def cost(self) -> str:
-        """In a few words."""
+        """What a record takes, in a few words."""
         return "I·d·Σw" if self.needs_box else "I·d"
 
     @property
@@ -116,7 +116,7 @@ class Partition(ABC):
 
     @abstractmethod
     def draw(self, pad: Sketchpad[CutT], reps: Repetitions, scales: Floats) -> list[CutT]:
-        """Draw cells for some repetitions; a unit of the frame is `scales` units of this law."""
+        """Return cuts for some repetitions; a unit of the frame is `scales` units of this law."""
 
     def cells(self, halves: Floats | None) -> float:
         """Return about how many cells a repetition has; infinity where nothing is known."""
@@ -147,7 +147,7 @@ class Uncut(Partition):
         return self.reason
 
     def draw(self, pad: Sketchpad[CutT], reps: Repetitions, scales: Floats) -> list[CutT]:
-        """Raise ParameterError."""
+        """Raise ParameterError, for the reason."""
         raise ParameterError(self.reason)
 
 
@@ -171,7 +171,7 @@ class RandomBins(Partition):
     growth: float = 1.5
 
     def draw(self, pad: Sketchpad[CutT], reps: Repetitions, scales: Floats) -> list[CutT]:
-        """Draw pitches."""
+        """Return the cut by grids, whose pitches are drawn first."""
         return [pad.bins(reps, self.pitches(pad.generator, len(reps), pad.dim) / scales)]
 
     def cells(self, halves: Floats | None) -> float:
@@ -187,13 +187,13 @@ class PoissonPlanes(Partition):
     needs_box: ClassVar[bool] = True
 
     def obstacle(self, halves: Floats | None) -> str | None:
-        """Close to p = 1 draws take long."""
+        """Return why not: p is so close to 1 that draws take long, or there is no box."""
         if self.p < LEAST_NORM:
             return f"hyperplanes are not drawn for p between 1 and {LEAST_NORM:g}: use p = 1"
         return f"hyperplanes {_NO_BOX}" if halves is None else None
 
     def draw(self, pad: Sketchpad[CutT], reps: Repetitions, scales: Floats) -> list[CutT]:
-        """Draw normals and offsets of the planes that meet the box."""
+        """Return the cut by those planes of the process that meet the box."""
         halves, generator = pad.box(scales), pad.generator
         counts = generator.poisson(2 * halves.sum(), len(reps)).astype(np.int32)
         total = int(counts.sum(dtype=np.int64))
@@ -220,7 +220,7 @@ class BallCarving(Partition):
     needs_box: ClassVar[bool] = True
 
     def obstacle(self, halves: Floats | None) -> str | None:
-        """Their number grows exponentially with the dimension."""
+        """Return why not: there is no box, or the balls are too many."""
         if halves is None:
             return f"balls {_NO_BOX}"
         if balls_needed(halves) > MOST_BALLS:
@@ -231,7 +231,7 @@ class BallCarving(Partition):
         return None
 
     def draw(self, pad: Sketchpad[CutT], reps: Repetitions, scales: Floats) -> list[CutT]:
-        """Draw balls."""
+        """Return the carving by balls."""
         return [pad.balls(reps, scales)]
 
     def nanoseconds(self, halves: Floats | None, dim: int) -> float:
@@ -247,7 +247,7 @@ class HalfSpaces(Partition):
     has_sides: ClassVar[bool] = True
 
     def draw(self, pad: Sketchpad[CutT], reps: Repetitions, scales: Floats) -> list[CutT]:
-        """Draw one normal for each repetition."""
+        """Return the cut by one plane for each repetition."""
         normals = pad.generator.standard_normal((len(reps), pad.dim))
         return [pad.planes(reps, np.ones(len(reps), dtype=np.int32), normals, np.zeros(len(reps)))]
 
@@ -260,7 +260,7 @@ class MinHash(Partition):
     growth = math.inf
 
     def draw(self, pad: Sketchpad[CutT], reps: Repetitions, scales: Floats) -> list[CutT]:
-        """Draw orders."""
+        """Return the cut by the first elements in random orders."""
         return [pad.least(reps)]
 
 
@@ -285,12 +285,12 @@ class Combined(Partition):
 
     @property
     def cost(self) -> str:
-        """That of all kinds of parts."""
+        """The costs of all kinds of parts."""
         return " + ".join(dict.fromkeys(part.partition.cost for part in self.kernels))
 
     @property
     def needs_box(self) -> bool:
-        """Where a part does."""
+        """Whether a part does."""
         return any(part.partition.needs_box for part in self.kernels)
 
     def _scales(self, part: Kernel, dim: int) -> Floats:
@@ -298,7 +298,7 @@ class Combined(Partition):
         return np.asarray(part.bandwidth.whiten(np.ones((1, dim)))[0] * self.unit)
 
     def obstacle(self, halves: Floats | None) -> str | None:
-        """Return the first of the parts'; a matrix turns the axes of its part."""
+        """Return the first obstacle of a part; a matrix, which turns the axes, is one."""
         for part in self.kernels:
             if part.bandwidth.is_matrix:
                 return "a part of this kernel has a matrix for its bandwidth"
@@ -309,7 +309,7 @@ class Combined(Partition):
         return None
 
     def draw(self, pad: Sketchpad[CutT], reps: Repetitions, scales: Floats) -> list[CutT]:
-        """Draw the cells of the parts."""
+        """Return the cuts of the parts."""
         turns = self.turns(pad.generator, len(reps))
         return [
             cut

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -35,10 +35,6 @@ class _Scaled(ProductKernel):
         """The kernel with a bandwidth of one."""
         return type(self)(1.0)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the bandwidth."""
-        return {"bandwidth": self.bandwidth.to_json()}
-
 
 @dataclass(frozen=True, init=False)
 class Gaussian(_Scaled):
@@ -47,7 +43,7 @@ class Gaussian(_Scaled):
     Parameters
     ----------
     bandwidth
-        σ, one σ an axis, or a symmetric positive definite matrix B for exp(−‖B⁻¹(x − y)‖²).
+        σ, one σ per axis, or a symmetric positive definite matrix B for exp(−‖B⁻¹(x − y)‖²).
 
     Examples
     --------
@@ -58,7 +54,6 @@ class Gaussian(_Scaled):
     """
 
     name: ClassVar[str] = "gaussian"
-    version: ClassVar[int] = 1
     is_smooth: ClassVar[bool] = True
     is_gaussian: ClassVar[bool] = True
 
@@ -80,27 +75,27 @@ class Gaussian(_Scaled):
         return np.exp(-distances(*whitened(self, points, queries), 2))
 
     def lipschitz(self, dim: int) -> float:
-        """√(2/e): 2re^{−r²} is steepest at r² = ½."""
+        """Return √(2/e): the slope 2re^{−r²} is largest at r² = ½."""
         return math.sqrt(2 / math.e)
 
     def integral(self, dim: int) -> float:
-        """π^{d/2}·det B."""
+        """Return π^{d/2}·det B."""
         return float(math.pi ** (dim / 2)) * self.bandwidth.determinant(dim)
 
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
-        """ω ~ √2·N(0, I)."""
+        """Draw ω ~ √2·N(0, I)."""
         return math.sqrt(2) * generator.standard_normal((count, dim))
 
     def profile(self, offsets: Floats) -> Floats:
-        """e^{−t²}: the Gaussian is a product over axes, a matrix bandwidth included."""
+        """Return e^{−t²}: the Gaussian is a product over axes, a matrix bandwidth included."""
         return np.exp(-np.square(offsets))
 
     def profile_reach(self, tolerance: float) -> float:
-        """√ln(1/tolerance)."""
+        """Return √ln(1/tolerance)."""
         return math.sqrt(-math.log(tolerance))
 
     def profile_transform(self, frequencies: Floats) -> Floats:
-        """√π·e^{−ω²/4}."""
+        """Return √π·e^{−ω²/4}."""
         return np.asarray(math.sqrt(math.pi) * np.exp(-np.square(frequencies) / 4))
 
 
@@ -111,7 +106,7 @@ class Laplacian(_Scaled):
     Parameters
     ----------
     bandwidth
-        σ, one σ an axis, or a symmetric positive definite matrix B for exp(−‖B⁻¹(x − y)‖₁).
+        σ, one σ per axis, or a symmetric positive definite matrix B for exp(−‖B⁻¹(x − y)‖₁).
 
     Examples
     --------
@@ -120,7 +115,6 @@ class Laplacian(_Scaled):
     """
 
     name: ClassVar[str] = "laplacian"
-    version: ClassVar[int] = 1
     # The density of pitches is δ·k″(δ) = δ·e^{−δ}, that of Gamma(2, 1).
     partition: ClassVar[Partition] = RandomBins(
         lambda generator, count, dim: generator.gamma(2.0, size=(count, dim))
@@ -131,27 +125,27 @@ class Laplacian(_Scaled):
         return np.exp(-distances(*whitened(self, points, queries), 1))
 
     def lipschitz(self, dim: int) -> float:
-        """√d: one on each axis."""
+        """Return √d: the slope is at most one on each axis."""
         return math.sqrt(dim)
 
     def integral(self, dim: int) -> float:
-        """2^d·det B."""
+        """Return 2^d·det B."""
         return float(2.0**dim) * self.bandwidth.determinant(dim)
 
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
-        """ω ~ independent standard Cauchy."""
+        """Draw independent standard Cauchy numbers ω."""
         return generator.standard_cauchy((count, dim))
 
     def profile(self, offsets: Floats) -> Floats:
-        """e^{−|t|}."""
+        """Return e^{−|t|}."""
         return np.exp(-np.abs(offsets))
 
     def profile_reach(self, tolerance: float) -> float:
-        """ln(1/tolerance)."""
+        """Return ln(1/tolerance)."""
         return -math.log(tolerance)
 
     def profile_transform(self, frequencies: Floats) -> Floats:
-        """2/(1 + ω²)."""
+        """Return 2/(1 + ω²)."""
         return np.asarray(2 / (1 + np.square(frequencies)))
 
 
@@ -162,7 +156,7 @@ class Cauchy(_Scaled):
     Parameters
     ----------
     bandwidth
-        σ, one σ an axis, or a symmetric positive definite matrix B: ∏ 1/(1 + (B⁻¹(x − y))_k²).
+        σ, one σ per axis, or a symmetric positive definite matrix B: ∏ 1/(1 + (B⁻¹(x − y))_k²).
 
     Examples
     --------
@@ -171,39 +165,30 @@ class Cauchy(_Scaled):
     """
 
     name: ClassVar[str] = "cauchy"
-    version: ClassVar[int] = 1
     is_smooth: ClassVar[bool] = True
 
-    def evaluate(self, points: Points, queries: Points) -> Floats:
-        """Return ∏ 1/(1 + (B⁻¹(x − y))_k²), shape (n_points, n_queries). O(n·q·d)."""
-        x, y = whitened(self, points, queries)
-        values = np.ones((len(x), len(y)))
-        for k in range(x.shape[1]):
-            values /= 1 + np.subtract.outer(x[:, k], y[:, k]) ** 2
-        return values
-
     def lipschitz(self, dim: int) -> float:
-        """At most the Gaussian's: a product of 1/(1 + t²) is nowhere steeper."""
+        """Return the Gaussian's √(2/e): a product of 1/(1 + t²) is nowhere steeper."""
         return math.sqrt(2 / math.e)
 
     def integral(self, dim: int) -> float:
-        """π^d·det B."""
+        """Return π^d·det B."""
         return float(math.pi**dim) * self.bandwidth.determinant(dim)
 
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
-        """ω ~ independent Laplace(1)."""
+        """Draw independent Laplace(1) numbers ω."""
         return generator.laplace(size=(count, dim))
 
     def profile(self, offsets: Floats) -> Floats:
-        """1/(1 + t²)."""
+        """Return 1/(1 + t²)."""
         return np.asarray(1 / (1 + np.square(offsets)))
 
     def profile_reach(self, tolerance: float) -> float:
-        """√(1/tolerance)."""
+        """Return √(1/tolerance)."""
         return math.sqrt(1 / tolerance)
 
     def profile_transform(self, frequencies: Floats) -> Floats:
-        """π·e^{−|ω|}."""
+        """Return π·e^{−|ω|}."""
         return np.asarray(math.pi * np.exp(-np.abs(frequencies)))
 
 
@@ -214,7 +199,7 @@ class Hat(_Scaled):
     Parameters
     ----------
     bandwidth
-        σ, one σ an axis, or a symmetric positive definite matrix B, which acts as σ does.
+        σ, one σ per axis, or a symmetric positive definite matrix B, which acts as σ does.
 
     Examples
     --------
@@ -223,26 +208,17 @@ class Hat(_Scaled):
     """
 
     name: ClassVar[str] = "hat"
-    version: ClassVar[int] = 1
     # Every bin is a bandwidth wide.
     partition: ClassVar[Partition] = RandomBins(
         lambda _, count, dim: np.ones((count, dim)), growth=1.2
     )
 
-    def evaluate(self, points: Points, queries: Points) -> Floats:
-        """Return ∏ max(0, 1 − |B⁻¹(x − y)|_k), shape (n_points, n_queries). O(n·q·d)."""
-        x, y = whitened(self, points, queries)
-        values = np.ones((len(x), len(y)))
-        for k in range(x.shape[1]):
-            values *= self.profile(np.subtract.outer(x[:, k], y[:, k]))
-        return values
-
     def lipschitz(self, dim: int) -> float:
-        """√d: one on each axis."""
+        """Return √d: the slope is at most one on each axis."""
         return math.sqrt(dim)
 
     def integral(self, dim: int) -> float:
-        """Det B."""
+        """Return det B: the profile has the integral 1."""
         return self.bandwidth.determinant(dim)
 
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
@@ -252,26 +228,26 @@ class Hat(_Scaled):
         has a density above (sin y/y)²/4; a draw stays with probability (sin y/y)², or sin²y for
         the reciprocals.
         """
-        found = np.empty(0)
-        while len(found) < count * dim:
+        frequencies = np.empty(0)
+        while len(frequencies) < count * dim:
             tries = 2 * count * dim + 64
             inner = 2 * generator.random(tries) - 1
             outer = generator.integers(0, 2, tries) == 1
             with np.errstate(all="ignore"):
                 y = np.where(outer, 1 / inner, inner)
                 height = np.where(outer, np.sin(y) ** 2, np.sinc(y / np.pi) ** 2)
-            kept = np.isfinite(y) & (generator.random(tries) < height)
-            found = np.concatenate([found, 2 * y[kept]])
-        return np.asarray(found[: count * dim].reshape(count, dim))
+            accepted = np.isfinite(y) & (generator.random(tries) < height)
+            frequencies = np.concatenate([frequencies, 2 * y[accepted]])
+        return np.asarray(frequencies[: count * dim].reshape(count, dim))
 
     def profile(self, offsets: Floats) -> Floats:
-        """max(0, 1 − |t|)."""
+        """Return max(0, 1 − |t|)."""
         return np.asarray(np.maximum(0.0, 1 - np.abs(offsets)))
 
     def profile_reach(self, tolerance: float) -> float:
-        """One bandwidth."""
+        """Return one bandwidth."""
         return 1.0
 
     def profile_transform(self, frequencies: Floats) -> Floats:
-        """(sin(ω/2)/(ω/2))²."""
+        """Return (sin(ω/2)/(ω/2))²."""
         return np.asarray(np.sinc(frequencies / (2 * np.pi)) ** 2)

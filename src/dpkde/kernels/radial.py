@@ -27,7 +27,7 @@ _MARGIN = 1.01
 
 
 def number(value: Any, what: str, low: float, high: float) -> float:
-    """Check a parameter: a real number above `low`, up to `high`."""
+    """Return a parameter as a float; refuse what is no real number above `low` and up to `high`."""
     if not is_real(value) or not low < float(value) <= high:
         raise ParameterError(f"{what} must be above {low:g} and at most {high:g}, got {value!r}")
     return float(value)
@@ -43,11 +43,11 @@ class ExponentialLp(ProductKernel):
     Parameters
     ----------
     p
-        Of the norm, above 0 and at most 2.
+        The p of the norm, above 0 and at most 2.
     power
-        Above 0 and at most p: beyond, the kernel is not positive definite.
+        The power of the norm, above 0 and at most p: beyond, the kernel is not positive definite.
     bandwidth
-        σ, one σ an axis, or a symmetric positive definite matrix B for ‖B⁻¹(x − y)‖_p.
+        σ, one σ per axis, or a symmetric positive definite matrix B for ‖B⁻¹(x − y)‖_p.
 
     Examples
     --------
@@ -60,13 +60,11 @@ class ExponentialLp(ProductKernel):
     bandwidth: Bandwidth
     fades: ClassVar[bool] = True
     name: ClassVar[str] = "exponential-lp"
-    version: ClassVar[int] = 1
 
     def __init__(
         self, p: float, power: float = 1.0, bandwidth: Bandwidth | BandwidthLike = 1.0
     ) -> None:
-        object.__setattr__(self, "p", number(p, "p", 0, 2))
-        object.__setattr__(self, "power", number(power, "power", 0, 2))
+        vars(self).update(p=number(p, "p", 0, 2), power=number(power, "power", 0, 2))
         if self.p < self.power:
             raise ParameterError(
                 f"power must be at most p = {p!r}, got {power!r}: beyond, the kernel is not "
@@ -76,17 +74,17 @@ class ExponentialLp(ProductKernel):
 
     @property
     def is_product(self) -> bool:
-        """Where power = p."""
+        """Whether power = p."""
         return self.power == self.p
 
     @property
     def is_smooth(self) -> bool:
-        """Where p = 2."""
+        """Whether p = 2."""
         return self.p == 2
 
     @property
     def partition(self) -> Partition:
-        """For p ≤ 1 it is a mixture of Laplacians, which are mixtures of hats."""
+        """Bins for p ≤ 1, where it is a mixture of Laplacians; hyperplanes for power 1."""
         if self.p <= 1:
             return RandomBins(self.pitches)
         if self.power == 1:
@@ -106,7 +104,7 @@ class ExponentialLp(ProductKernel):
         return ExponentialLp(self.p, self.power, 1.0)
 
     def lipschitz(self, dim: int) -> float:
-        """The slope of exp(−r^w) in r = ‖·‖_p, largest at r^w = 1 − 1/w, times d^{1/p−½}."""
+        """Return the slope of exp(−r^w) in r = ‖·‖_p, largest at r^w = 1 − 1/w, times d^{1/p−½}."""
         w, p = self.power, self.p
         if w < 1 or p < 1:
             return math.inf
@@ -115,20 +113,20 @@ class ExponentialLp(ProductKernel):
         return float(steepest * dim ** max(1 / p - 0.5, 0.0))
 
     def integral(self, dim: int) -> float:
-        """(2Γ(1 + 1/p))^d·Γ(1 + d/power)/Γ(1 + d/p)·det B."""
+        """Return (2Γ(1 + 1/p))^d·Γ(1 + d/power)/Γ(1 + d/p)·det B."""
         log = dim * (math.log(2) + math.lgamma(1 + 1 / self.p))
         log += math.lgamma(1 + dim / self.power) - math.lgamma(1 + dim / self.p)
         return math.exp(log) * self.bandwidth.determinant(dim)
 
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
-        """ω = T^{1/p}·S: S p-stable on each axis, T one positive (power/p)-stable number."""
+        """Draw ω = T^{1/p}·S: S p-stable on each axis, T one positive (power/p)-stable number."""
         directions = stable.symmetric(generator, self.p, (count, dim))
         sizes = stable.positive(generator, self.power / self.p, (count, 1))
         with np.errstate(all="ignore"):
             return np.asarray(sizes ** (1 / self.p) * directions)
 
     def pitches(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
-        """Gamma(2, 1)/(T^{1/p}·S_k), S_k positive p-stable, T positive (power/p)-stable.
+        """Draw Gamma(2, 1)/(T^{1/p}·S_k), S_k positive p-stable, T positive (power/p)-stable.
 
         For p ≤ 1, e^{−T·Σ|Δ_k|^p} = ∏ E e^{−T^{1/p}·S_k·|Δ_k|}, each a Laplacian.
         """
@@ -138,16 +136,12 @@ class ExponentialLp(ProductKernel):
             return np.asarray(generator.gamma(2.0, size=(count, dim)) / rates)
 
     def profile(self, offsets: Floats) -> Floats:
-        """e^{−|t|^p}, the factor of an axis where power = p."""
+        """Return e^{−|t|^p}, the factor of an axis where power = p."""
         return np.exp(-(np.abs(offsets) ** self.p))
 
     def profile_reach(self, tolerance: float) -> float:
-        """ln(1/tolerance)^{1/p}."""
+        """Return ln(1/tolerance)^{1/p}."""
         return float((-math.log(tolerance)) ** (1 / self.p))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return p, power and the bandwidth."""
-        return {"p": self.p, "power": self.power, "bandwidth": self.bandwidth.to_json()}
 
 
 @lru_cache(maxsize=64)
@@ -165,7 +159,7 @@ class _Radial(Kernel):
     fades: ClassVar[bool] = True
 
     def lipschitz(self, dim: int) -> float:
-        """The steepest slope along a ray."""
+        """Return the steepest slope along a ray."""
         return _steepest_ray(self)
 
 
@@ -181,7 +175,7 @@ class Matern(_Radial):
     nu
         ν, above 0 and at most 50: beyond, it is a Gaussian for all purposes.
     bandwidth
-        ℓ, one ℓ an axis, or a symmetric positive definite matrix B for ‖B⁻¹(x − y)‖.
+        ℓ, one ℓ per axis, or a symmetric positive definite matrix B for ‖B⁻¹(x − y)‖.
 
     Examples
     --------
@@ -193,11 +187,9 @@ class Matern(_Radial):
     nu: float
     bandwidth: Bandwidth
     name: ClassVar[str] = "matern"
-    version: ClassVar[int] = 1
 
     def __init__(self, nu: float, bandwidth: Bandwidth | BandwidthLike = 1.0) -> None:
-        object.__setattr__(self, "nu", number(nu, "nu", 0, 50))
-        object.__setattr__(self, "bandwidth", Bandwidth.of(bandwidth))
+        vars(self).update(nu=number(nu, "nu", 0, 50), bandwidth=Bandwidth.of(bandwidth))
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return k(x, y), shape (n_points, n_queries). O(n·q·d)."""
@@ -211,23 +203,19 @@ class Matern(_Radial):
         return np.where(np.isfinite(values), values, np.where(z < 1, 1.0, 0.0))
 
     def lipschitz(self, dim: int) -> float:
-        """The steepest slope along a ray, infinite below ν = ½."""
+        """Return the steepest slope along a ray, infinite below ν = ½."""
         return _steepest_ray(self) if self.nu >= 0.5 else math.inf
 
     def integral(self, dim: int) -> float:
-        """(2π/ν)^{d/2}·Γ(ν + d/2)/Γ(ν)·det B."""
+        """Return (2π/ν)^{d/2}·Γ(ν + d/2)/Γ(ν)·det B."""
         log = dim / 2 * math.log(2 * math.pi / self.nu)
         log += math.lgamma(self.nu + dim / 2) - math.lgamma(self.nu)
         return math.exp(log) * self.bandwidth.determinant(dim)
 
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
-        """ω = √V·N(0, I), V = ν/Gamma(ν, 1): a multivariate t law."""
+        """Draw ω = √V·N(0, I), V = ν/Gamma(ν, 1): a multivariate t law."""
         scale = np.sqrt(self.nu / generator.gamma(self.nu, size=(count, 1)))
         return np.asarray(scale * generator.standard_normal((count, dim)))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return ν and the bandwidth."""
-        return {"nu": self.nu, "bandwidth": self.bandwidth.to_json()}
 
 
 @dataclass(frozen=True, init=False)
@@ -241,7 +229,7 @@ class RationalQuadratic(_Radial):
     alpha
         a, above 0 and at most 10⁶.
     bandwidth
-        σ, one σ an axis, or a symmetric positive definite matrix B for ‖B⁻¹(x − y)‖.
+        σ, one σ per axis, or a symmetric positive definite matrix B for ‖B⁻¹(x − y)‖.
 
     Examples
     --------
@@ -253,11 +241,9 @@ class RationalQuadratic(_Radial):
     alpha: float
     bandwidth: Bandwidth
     name: ClassVar[str] = "rational-quadratic"
-    version: ClassVar[int] = 1
 
     def __init__(self, alpha: float, bandwidth: Bandwidth | BandwidthLike = 1.0) -> None:
-        object.__setattr__(self, "alpha", number(alpha, "alpha", 0, 1e6))
-        object.__setattr__(self, "bandwidth", Bandwidth.of(bandwidth))
+        vars(self).update(alpha=number(alpha, "alpha", 0, 1e6), bandwidth=Bandwidth.of(bandwidth))
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return (1 + ‖B⁻¹(x − y)‖²/a)^{−a}, shape (n_points, n_queries). O(n·q·d)."""
@@ -265,7 +251,7 @@ class RationalQuadratic(_Radial):
         return np.asarray(np.exp(-self.alpha * np.log1p(squares / self.alpha)))
 
     def integral(self, dim: int) -> float:
-        """(πa)^{d/2}·Γ(a − d/2)/Γ(a)·det B, for a > d/2."""
+        """Return (πa)^{d/2}·Γ(a − d/2)/Γ(a)·det B, for a > d/2."""
         if self.alpha <= dim / 2:
             raise ParameterError(
                 f"the rational quadratic kernel has an infinite integral in {dim} dimensions for "
@@ -276,13 +262,9 @@ class RationalQuadratic(_Radial):
         return math.exp(log) * self.bandwidth.determinant(dim)
 
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
-        """ω = √(2τ)·N(0, I), τ ~ Gamma(a)/a."""
+        """Draw ω = √(2τ)·N(0, I), τ ~ Gamma(a)/a."""
         rate = generator.gamma(self.alpha, size=(count, 1)) / self.alpha
         return np.asarray(np.sqrt(2 * rate) * generator.standard_normal((count, dim)))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a and the bandwidth."""
-        return {"alpha": self.alpha, "bandwidth": self.bandwidth.to_json()}
 
 
 @dataclass(frozen=True, init=False)
@@ -292,7 +274,7 @@ class Erfc(_Radial):
     Parameters
     ----------
     bandwidth
-        σ, one σ an axis, or a symmetric positive definite matrix B for ‖B⁻¹(x − y)‖.
+        σ, one σ per axis, or a symmetric positive definite matrix B for ‖B⁻¹(x − y)‖.
 
     Examples
     --------
@@ -303,7 +285,6 @@ class Erfc(_Radial):
     bandwidth: Bandwidth
     partition: ClassVar[Partition] = BallCarving()
     name: ClassVar[str] = "erfc"
-    version: ClassVar[int] = 1
 
     def __init__(self, bandwidth: Bandwidth | BandwidthLike) -> None:
         object.__setattr__(self, "bandwidth", Bandwidth.of(bandwidth))
@@ -313,7 +294,7 @@ class Erfc(_Radial):
         return _erfc(np.sqrt(distances(*whitened(self, points, queries), 2)))
 
     def integral(self, dim: int) -> float:
-        """The area of the unit sphere times ∫ r^{d−1}·k(r) dr, by quadrature."""
+        """Return the area of the unit sphere times ∫ r^{d−1}·k(r) dr, by quadrature."""
         middle = math.sqrt(dim / 2)
         r, mass = gauss_points(np.linspace(max(0.0, middle - 7), middle + 7, 65))
         r, mass = r[r > 0], mass[r > 0]
@@ -323,7 +304,7 @@ class Erfc(_Radial):
         return float((np.exp(log) * mass).sum()) * self.bandwidth.determinant(dim)
 
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
-        """ω = √(2τ)·N(0, I), τ = Σ_{i≤M} (1 + C_i²), M ~ Geometric(½), C_i standard Cauchy.
+        """Draw ω = √(2τ)·N(0, I), τ = Σ_{i≤M} (1 + C_i²), M ~ Geometric(½), C_i standard Cauchy.
 
         erfc(r)/(2 − erfc(r)) = Σ_m 2^{−m}·erfc(r)^m, and erfc(r) = E e^{−r²(1 + C²)}.
         """
@@ -333,10 +314,6 @@ class Erfc(_Radial):
         return np.asarray(
             np.sqrt(2 * rate)[:, np.newaxis] * generator.standard_normal((count, dim))
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the bandwidth."""
-        return {"bandwidth": self.bandwidth.to_json()}
 
 
 def _erfc(r: Floats) -> Floats:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from dpkde.errors import ParameterError
 from dpkde.kernels.bandwidth import Bandwidth, Points
-from dpkde.kernels.base import Floats, Kernel
+from dpkde.kernels.base import Floats, Kernel, distances
 from dpkde.kernels.partitions import HalfSpaces, MinHash, Partition
 
 
@@ -21,10 +21,6 @@ class _Unscaled(Kernel):
     bandwidth: Bandwidth = field(
         default=Bandwidth((1.0,), is_scalar=True), init=False, repr=False, compare=False
     )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return nothing."""
-        return {}
 
 
 @dataclass(frozen=True)
@@ -41,26 +37,22 @@ class Geodesic(_Unscaled):
     """
 
     name: ClassVar[str] = "geodesic"
-    version: ClassVar[int] = 1
     home: ClassVar[str] = "sphere"
     partition: ClassVar[Partition] = HalfSpaces()
 
     def evaluate(self, points: Points, queries: Points) -> Floats:
         """Return 1 − θ/π, shape (n_points, n_queries); 0 with the zero vector. O(n·q·d)."""
         (x, some_x), (y, some_y) = _directions(points), _directions(queries)
-        minus, plus = np.zeros((len(x), len(y))), np.zeros((len(x), len(y)))
-        for k in range(x.shape[1]):
-            minus += np.subtract.outer(x[:, k], y[:, k]) ** 2
-            plus += np.add.outer(x[:, k], y[:, k]) ** 2
-        angle = 2 * np.arctan2(np.sqrt(minus), np.sqrt(plus))
+        apart, opposed = distances(x, y, 2), distances(x, -y, 2)
+        angle = 2 * np.arctan2(np.sqrt(apart), np.sqrt(opposed))
         return np.asarray((1 - angle / math.pi) * np.multiply.outer(some_x, some_y))
 
     def lipschitz(self, dim: int) -> float:
-        """½: an angle is at most π/2 times the distance, for y of length one, and k = 1 − θ/π."""
+        """Return ½: θ is at most π/2 times the distance, for y of length one, and k = 1 − θ/π."""
         return 0.5
 
     def integral(self, dim: int) -> float:
-        """Half the area of the unit sphere."""
+        """Return half the area of the unit sphere."""
         return math.exp(dim / 2 * math.log(math.pi) - math.lgamma(dim / 2))
 
 
@@ -87,7 +79,6 @@ class Jaccard(_Unscaled):
     """
 
     name: ClassVar[str] = "jaccard"
-    version: ClassVar[int] = 1
     home: ClassVar[str] = "sets"
     partition: ClassVar[Partition] = MinHash()
 
@@ -99,5 +90,5 @@ class Jaccard(_Unscaled):
         return np.asarray(np.divide(both, either, out=np.ones_like(both), where=either > 0))
 
     def integral(self, dim: int) -> float:
-        """Sums over all sets differ from set to set: there is none."""
+        """Raise ParameterError: sums over all sets differ from set to set."""
         raise ParameterError("the Jaccard kernel has no normalising constant: use kde, not density")

@@ -45,17 +45,17 @@ def size_biased(generator: np.random.Generator, p: float, count: int) -> Floats:
     to that function. Near a right angle it behaves like V^{−1/p}, V the distance from it, which
     V = (π/2)·W^{p/(p−1)} has for uniform W; what remains is bounded, and is done by rejection.
     """
-    found = np.empty(0)
-    while len(found) < count:
+    sizes = np.empty(0)
+    while len(sizes) < count:
         tries = 4 * count + 64
         energy = generator.gamma(2 - 1 / p, size=tries)
         with np.errstate(all="ignore"):
             away = np.pi / 2 * generator.random(tries) ** (p / (p - 1))
             angle = np.pi / 2 - away
             shape = np.sin(p * angle) * np.cos((p - 1) * angle) ** (-(p - 1) / p)
-            accept = shape * (away / np.sin(away)) ** (1 / p) / (2 * (np.pi / 2) ** (1 / p))
+            height = shape * (away / np.sin(away)) ** (1 / p) / (2 * (np.pi / 2) ** (1 / p))
             size = shape * np.sin(away) ** (-1 / p) * energy ** ((p - 1) / p)
-        kept = (generator.random(tries) < accept) & np.isfinite(size)
-        found = np.concatenate([found, size[kept]])
+        accepted = (generator.random(tries) < height) & np.isfinite(size)
+        sizes = np.concatenate([sizes, size[accepted]])
     signs = 1 - 2 * generator.integers(0, 2, count)
-    return found[:count] * signs
+    return sizes[:count] * signs

@@ -12,7 +12,7 @@ LARGEST = 1e150
 
 
 def is_whole(value: Any) -> bool:
-    """Tell a whole number.
+    """Return whether a value is a whole number.
 
     >>> [is_whole(value) for value in (3, np.int64(3), 3.0, True)]
     [True, True, False, False]
@@ -21,7 +21,7 @@ def is_whole(value: Any) -> bool:
 
 
 def is_real(value: Any) -> bool:
-    """Tell a number.
+    """Return whether a value is a real number.
 
     >>> [is_real(value) for value in (0.5, np.float32(0.5), 3, "3", True)]
     [True, True, True, False, False]

@@ -29,7 +29,7 @@ def cores() -> int:
 def mapped(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None
 ) -> Iterator[Result]:
-    """Yield ``function(item)`` in order, with at most two items a thread in flight.
+    """Yield ``function(item)`` in order, with at most two items per thread in flight.
 
     Never in the caller's own thread, not even for one: Ctrl-C ends up in the main thread, so what
     a function of the caller raises in another is known to be its own (`dpkde.privacy.secrecy`).

@@ -1,7 +1,7 @@
 """Domains: which points are allowed, declared in public, and what happens to the others.
 
 A domain places each private record: it decides whether the record counts, moves it inside where
-it lies outside, and subtracts a public center. The result for a row depends on that row alone, bit
+it lies outside, and subtracts a public origin. The result for a row depends on that row alone, bit
 for bit, and nothing about the rows is ever raised, warned of or logged:
 
 * a row with a value that is not finite contributes nothing;
@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -35,6 +35,7 @@ HUGE = 1e300
 """Coordinates are taken to at most this size before lengths are computed from them."""
 
 
+@dataclass(frozen=True)
 class Domain(ABC):
     """A public set of allowed points, with the dimension it prescribes."""
 
@@ -45,16 +46,16 @@ class Domain(ABC):
         """Number of coordinates; None where the points decide."""
         return None
 
-    @abstractmethod
     def origin(self, dim: int) -> NDArray[np.float64]:
-        """Return the public point that coordinates are counted from."""
+        """Return the public point that coordinates are counted from: by default, zero."""
+        return np.zeros(dim)
 
-    @abstractmethod
     def reach(self, dim: int) -> float | None:
-        """Return the largest distance of an allowed point from the center; None: no bound."""
+        """Return the largest distance of an allowed point from the origin; None: no bound."""
+        return None
 
     def halves(self, dim: int) -> NDArray[np.float64] | None:
-        """Return half the widths of a box around the center that holds every allowed point."""
+        """Return half the widths of a box around the origin that holds every allowed point."""
         reach = self.reach(dim)
         return None if reach is None else np.full(dim, reach)
 
@@ -62,12 +63,12 @@ class Domain(ABC):
     def _settle(self, rows: Points) -> tuple[Points, Mask]:
         """Return finite rows moved inside, and which of them count."""
 
-    @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Return the parameters, without the kind."""
+        return asdict(self)
 
     def place(self, rows: Points) -> tuple[Points, Mask]:
-        """Return the offsets of each row from the center, and which rows contribute.
+        """Return the offset of each row from the origin, and which rows contribute.
 
         Rows that contribute nothing come back as zeros. Pure, row by row, silent.
         """
@@ -89,20 +90,8 @@ class Unbounded(Domain):
 
     kind: ClassVar[str] = "unbounded"
 
-    def origin(self, dim: int) -> NDArray[np.float64]:
-        """Return the origin."""
-        return np.zeros(dim)
-
-    def reach(self, dim: int) -> None:
-        """Return None: there is no bound."""
-        return
-
     def _settle(self, rows: Points) -> tuple[Points, Mask]:
         return rows, np.ones(len(rows), dtype=np.bool_)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return nothing."""
-        return {}
 
 
 @dataclass(frozen=True, init=False)
@@ -128,7 +117,7 @@ class Box(Domain):
         *,
         columns: Sequence[str] | None = None,
     ) -> None:
-        # Names are not kept: they are for the messages below.
+        # Names are for the messages below, and go no further.
         try:
             array = np.array([tuple(pair) for pair in bounds], dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -153,9 +142,11 @@ class Box(Domain):
                     "(low, high) pair for each column"
                 )
             _check_size(np.array([low, high]), what)
-        object.__setattr__(self, "low", tuple(array[:, 0].tolist()))
-        object.__setattr__(self, "high", tuple(array[:, 1].tolist()))
-        object.__setattr__(self, "outside", _outside(outside))
+        vars(self).update(
+            low=tuple(array[:, 0].tolist()),
+            high=tuple(array[:, 1].tolist()),
+            outside=_outside(outside),
+        )
 
     @property
     def dim(self) -> int:
@@ -214,13 +205,11 @@ class Ball(Domain):
         except (TypeError, ValueError, OverflowError):
             array, size = np.empty(0), math.nan
         if array.ndim != 1 or not array.size or not np.isfinite(array).all():
-            raise ParameterError("the center of a Ball must be a point: one finite number an axis")
+            raise ParameterError("the center of a Ball must be a point: one finite number per axis")
         if not (0 < size < math.inf):
             raise ParameterError(f"the radius of a Ball must be positive, got {radius!r}")
         _check_size(np.append(array, size), "bounds")
-        object.__setattr__(self, "center", tuple(array.tolist()))
-        object.__setattr__(self, "radius", size)
-        object.__setattr__(self, "outside", _outside(outside))
+        vars(self).update(center=tuple(array.tolist()), radius=size, outside=_outside(outside))
 
     @property
     def dim(self) -> int:
@@ -245,10 +234,6 @@ class Ball(Domain):
         moved = np.array(self.center) + unit * self.radius
         return np.where(beyond[:, np.newaxis], moved, rows), np.ones(len(rows), dtype=np.bool_)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return center, radius and the rule for points outside."""
-        return {"center": list(self.center), "radius": self.radius, "outside": self.outside}
-
 
 @dataclass(frozen=True)
 class Sphere(Domain):
@@ -259,10 +244,6 @@ class Sphere(Domain):
 
     kind: ClassVar[str] = "sphere"
 
-    def origin(self, dim: int) -> NDArray[np.float64]:
-        """Return the origin."""
-        return np.zeros(dim)
-
     def reach(self, dim: int) -> float:
         """Return 1."""
         return 1.0
@@ -270,18 +251,14 @@ class Sphere(Domain):
     def _settle(self, rows: Points) -> tuple[Points, Mask]:
         rows = np.clip(rows, -HUGE, HUGE)
         lengths = row_norms(rows)
-        fine = lengths > 0
-        unit = rows / np.where(fine, lengths, 1.0)[:, np.newaxis]
-        return np.where(fine[:, np.newaxis], unit, 0.0), fine
-
-    def to_json(self) -> dict[str, Any]:
-        """Return nothing."""
-        return {}
+        directed = lengths > 0
+        unit = rows / np.where(directed, lengths, 1.0)[:, np.newaxis]
+        return np.where(directed[:, np.newaxis], unit, 0.0), directed
 
 
 @dataclass(frozen=True)
 class Sets(Domain):
-    """Subsets of a universe of `universe` elements, one column an element.
+    """Subsets of a universe of `universe` elements, one column per element.
 
     Every value other than zero means that the element is in the set. Points and queries may also
     be lists of sets: iterables of element numbers from 0 to universe − 1.
@@ -314,10 +291,6 @@ class Sets(Domain):
 
     def _settle(self, rows: Points) -> tuple[Points, Mask]:
         return (rows != 0).astype(np.float64), np.ones(len(rows), dtype=np.bool_)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the size of the universe."""
-        return {"universe": self.universe}
 
 
 def row_norms(rows: Points) -> NDArray[np.float64]:
@@ -369,7 +342,7 @@ def as_domain(bounds: BoundsLike, columns: Sequence[str] | None = None) -> Domai
 
 
 def domain_from_json(kind: str, parameters: Mapping[str, Any]) -> Domain:
-    """Rebuild a domain from what a release file says of it."""
+    """Return a domain from what a release file says of it."""
     if kind not in DOMAINS:
         raise FormatError(f"this file declares a domain of unknown kind {kind!r}")
     try:

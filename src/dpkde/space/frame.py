@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +15,12 @@ from dpkde.numerics.numbers import LARGEST
 from dpkde.space.domain import Box, Domain, Mask, Sets, Sphere, Unbounded
 
 
-class _Walls(NamedTuple):
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    center: NDArray[np.float64]
-    inverse: NDArray[np.float64]
-    drop: bool
-
-
 @dataclass(frozen=True)
 class Frame:
     """The public frame in which points are measured: domain, kernel and dimension.
 
     `place` is for private records, `locate` for queries; both return coordinates relative to the
-    domain's center in units of the bandwidth, and both work row by row.
+    domain's origin in units of the bandwidth, and both work row by row.
     """
 
     kernel: Kernel
@@ -52,18 +44,14 @@ class Frame:
         dim: int | None = None,
         fallback_dim: int | None = None,
     ) -> Frame:
-        """Check that kernel, domain and points agree on where they live, and on the columns.
+        """Return the frame of a kernel, a domain and points that agree on home and columns.
 
         A kernel of directions or of sets brings its domain with it, where none is declared.
         """
-        told = {
-            "the table": dim,
-            "the bounds": domain.dim,
-            "the bandwidth": kernel.dim,
-        }
-        known = {source: value for source, value in told.items() if value is not None}
-        if not known and fallback_dim is not None:
-            known["the table"] = fallback_dim
+        counts = {"the table": dim, "the bounds": domain.dim, "the bandwidth": kernel.dim}
+        if all(count is None for count in counts.values()):
+            counts["the table"] = fallback_dim
+        known = {source: count for source, count in counts.items() if count is not None}
         if not known:
             ways = {
                 "space": "bounds, a bandwidth for each column",
@@ -74,8 +62,8 @@ class Frame:
                 f"the number of columns is open: give {ways[kernel.home]}, or dim= to plan"
             )
         if len(set(known.values())) > 1:
-            said = ", ".join(f"{value} in {source}" for source, value in known.items())
-            raise SchemaError(f"the number of columns does not agree: {said}")
+            numbers = ", ".join(f"{count} in {source}" for source, count in known.items())
+            raise SchemaError(f"the number of columns does not agree: {numbers}")
         count = next(iter(known.values()))
         if count < 1:
             raise SchemaError("points need at least one column")
@@ -105,28 +93,17 @@ class Frame:
         rows = np.ascontiguousarray(rows)
         coordinates = np.empty(rows.shape, dtype=np.float64)
         counts = np.empty(len(rows), dtype=np.bool_)
-        walls = self._walls
-        place(
-            rows,
-            walls.low,
-            walls.high,
-            walls.center,
-            walls.inverse,
-            walls.drop,
-            coordinates,
-            counts,
-        )
+        place(rows, *self._walls, coordinates, counts)
         return coordinates, counts
 
     @cached_property
-    def _walls(self) -> _Walls | None:
-        """What the compiled loop needs, where it can serve: a box and no matrix."""
+    def _walls(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], bool] | None:
+        """What the compiled `place` takes behind the rows: for a box and no matrix."""
         if not isinstance(self.domain, Box) or self.kernel.bandwidth.is_matrix:
             return None
         low, high = self.domain.corners
         inverse = self.kernel.bandwidth.whiten(np.ones((1, self.dim)))[0]
-        drop = self.domain.outside == "drop"
-        return _Walls(low, high, self.domain.origin(self.dim), inverse, drop)
+        return low, high, self.domain.origin(self.dim), inverse, self.domain.outside == "drop"
 
     def place_plainly(self, rows: NDArray[Any]) -> tuple[Points, Mask]:
         """Return the same as `place`, by NumPy, for any domain and bandwidth."""
@@ -153,7 +130,7 @@ class Frame:
             return np.clip(located, -LARGEST, LARGEST, out=located)
 
     def reach(self) -> float | None:
-        """Return how far records lie from the center at most, in bandwidth units."""
+        """Return how far records lie from the origin at most, in bandwidth units."""
         reach = self.domain.reach(self.dim)
         return None if reach is None else reach / self.kernel.bandwidth.smallest()
 

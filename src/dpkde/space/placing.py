@@ -19,13 +19,13 @@ def place(
     rows: NDArray[Any],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
-    center: NDArray[np.float64],
+    origin: NDArray[np.float64],
     inverse: NDArray[np.float64],
     drop: bool,
     coordinates: NDArray[np.float64],
     counts: NDArray[np.bool_],
 ) -> None:
-    """Write (clip(x) − center)·inverse for each row, and whether the row contributes.
+    """Write (clip(x) − origin)·inverse for each row, and whether the row contributes.
 
     Rows that do not contribute are written as zeros.
     """
@@ -38,7 +38,7 @@ def place(
             clipped = low[k] if value < low[k] else value
             clipped = high[k] if clipped > high[k] else clipped
             outside += 0 if clipped == value else 1
-            out[k] = (clipped - center[k]) * inverse[k]
+            out[k] = (clipped - origin[k]) * inverse[k]
         counts[i] = strange == 0 and (outside == 0 or not drop)
         if not counts[i]:
             out[:] = 0.0

@@ -23,7 +23,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def silent(function: Function) -> Function:
-    """Keep NumPy from warning of values, such as a signalling NaN in a cast, in a function.
+    """Return a function in which NumPy does not warn of values, such as a NaN that signals.
 
     To be put around what a worker does: the setting belongs to the thread that makes it.
     """
@@ -57,7 +57,8 @@ def as_rows(values: ArrayLike, dim: int | None, what: str) -> NDArray[Any]:
         array = np.empty((), dtype=object)
     if array.dtype.kind not in "fiub":
         raise SchemaError(
-            f"{what} must be an array of real numbers with one row a point, got type {array.dtype}"
+            f"{what} must be an array of real numbers with one row per point, got type "
+            f"{array.dtype}"
         )
     if array.ndim == 1 and not array.size and dim is not None:
         array = array.reshape(0, dim)
@@ -75,7 +76,7 @@ def as_queries(values: ArrayLike, dim: int) -> Points:
     try:
         array = np.asanyarray(values)
     except (TypeError, ValueError):
-        raise SchemaError("queries must be an array of real numbers, one row a point") from None
+        raise SchemaError("queries must be an array of real numbers, one row per point") from None
     if array.ndim == 1 and array.size and dim > 1:
         array = array[np.newaxis, :]
     return as_rows(array, dim, "queries").astype(np.float64, copy=False)

@@ -4,8 +4,8 @@ One rule for all of them, and for arrays of objects. An element that is an array
 dimensions, or a frame, is a batch, and has a schema that can be wrong; any other is one row, whose
 cells are read one by one (`cells`). What is no row, or one of another length, is a record without a
 number and never raises, so an empty list, a list of rows and one with something else among them end
-alike. The number of columns is not asked of the elements,
-since whether there is one is private: bounds, bandwidth, names or a plan tell it.
+alike. The number of columns is not asked of the elements, since whether there is one is private:
+bounds, bandwidth, names or a plan tell it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from dpkde.errors import SchemaError
 from dpkde.privacy.secrecy import unseen
 from dpkde.tables.cells import NUMBERS, records_in
 from dpkde.tables.frames import is_frame, open_frame
-from dpkde.tables.source import Piece, Source, chunk_rows
+from dpkde.tables.source import Piece, Source, chunk_rows, slices
 from dpkde.tables.streams import suffix
 
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".npy")
 _used: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _used_up: deque[Any] = deque(maxlen=64)
-"""Iterators that were read here: a second reading would find nothing, and publish it. Python's own,
-of which there are no weak references, are kept once they are used up and hold nothing themselves:
-the last few."""
+"""Iterators that were read here: a second reading would find nothing, and publish it. Of
+Python's own there are no weak references: the last few are remembered once they are used up, when
+they hold nothing themselves."""
 
 
 def open_batches(points: Any, names: tuple[str, ...] | None) -> Source:
@@ -65,7 +65,7 @@ def open_batches(points: Any, names: tuple[str, ...] | None) -> Source:
         raise SchemaError(
             f"this {type(points).__name__} was read before, and nothing is left of it: make it anew"
         )
-    # With one column a flat list holds one cell a record, so nothing has to tell their number.
+    # With one column a flat list holds one cell per record, so nothing has to tell their number.
     dim = None if names is None else len(names)
 
     def read(wide: int | None) -> Iterator[Piece]:
@@ -112,28 +112,26 @@ def _check_files(points: Sequence[Any]) -> None:
         )
 
 
-def slices(rows: NDArray[Any]) -> Iterator[Piece]:
-    """Yield an array in pieces."""
+def array_pieces(rows: NDArray[Any]) -> Iterator[Piece]:
+    """Return the pieces of an array."""
     step = chunk_rows(rows.shape[1] if rows.ndim > 1 else 1)
-    for start in range(0, len(rows), step):
-        part = rows[start : start + step]
-        yield Piece(partial(np.asanyarray, part), len(part))
+    return slices(lambda start, stop: rows[start:stop], len(rows), step)
 
 
 def _batches(
     points: Iterable[Any], columns: Sequence[str] | None, dim: int | None
 ) -> Iterator[Piece]:
-    held: list[Any] = []
+    rows: list[Any] = []
     for element in points:
         batch = _batch(element, columns, dim)
         if batch is None:
-            held += _listed(element, dim)
-            if len(held) >= chunk_rows(dim or 1):
-                yield from _rows(iter(held), dim, columns)
-                held = []
+            rows += _listed(element, dim)
+            if len(rows) >= chunk_rows(dim or 1):
+                yield from _rows(iter(rows), dim, columns)
+                rows = []
         else:
             yield from batch
-    yield from _rows(iter(held), dim, columns)
+    yield from _rows(iter(rows), dim, columns)
 
 
 def _batch(element: Any, columns: Sequence[str] | None, dim: int | None) -> Iterator[Piece] | None:
@@ -141,15 +139,14 @@ def _batch(element: Any, columns: Sequence[str] | None, dim: int | None) -> Iter
     if is_frame(element):
         if not hasattr(type(element), "columns") and dim not in (1, None):
             return None  # a column of a frame, where rows are wider: one of its rows
-        frame = open_frame(element, columns)
-        return None if frame is None else frame.read()
+        return open_frame(element, columns).read()
     if not _is_array(element) and callable(getattr(type(element), "__array__", None)):
         element = unseen(np.asanyarray, element)
     if not _is_array(element) or element.dtype.kind not in NUMBERS:
         return None
     # One column: a batch of cells, not a row. Without any, an array of one dimension is no rows.
     flat = element.ndim == 1 and (dim in (1, None) or not element.size)
-    return slices(element) if flat or element.ndim > 1 else None
+    return array_pieces(element) if flat or element.ndim > 1 else None
 
 
 def _is_array(element: Any) -> TypeGuard[NDArray[Any]]:
@@ -166,7 +163,6 @@ def _listed(element: Any, dim: int | None) -> list[Any]:
 def _rows(
     rows: Iterator[Any], dim: int | None, names: Sequence[str] | None = None
 ) -> Iterator[Piece]:
-    """Yield rows of cells in pieces."""
     while part := list(islice(rows, chunk_rows(dim or 1))):
         if dim is None:
             raise SchemaError(

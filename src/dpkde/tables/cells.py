@@ -41,17 +41,17 @@ def numbers_in(cells: Iterable[Any]) -> NDArray[np.float64]:
             texts.append(cell if kind is bytes else cell.encode("utf-8", "replace"))
         elif cell is not None:
             others.append((place, cell))
-    found = np.array(values, dtype=np.float64)
+    numbers = np.array(values, dtype=np.float64)
     if others:
         with no_warnings():
             for place, cell in others:
                 number = unseen(_number, cell)
-                found[place] = np.nan if number is None else number
+                numbers[place] = np.nan if number is None else number
     if texts:
         from dpkde.tables.numbers import parse_texts
 
-        found[places] = parse_texts(texts)
-    return found
+        numbers[places] = parse_texts(texts)
+    return numbers
 
 
 def _number(cell: Any) -> float:
@@ -83,12 +83,12 @@ def records_in(
     if plain:  # no text, and no methods but Python's own
         with suppress(OverflowError):
             return np.array(rows, dtype=np.float64)
-    found = np.full((len(rows), dim), np.nan)
+    records = np.full((len(rows), dim), np.nan)
     for place, row in enumerate(rows):
         cells = unseen(_cells, row, names)
         if cells is not None and len(cells) == dim:
-            found[place] = numbers_in(cells)
-    return found
+            records[place] = numbers_in(cells)
+    return records
 
 
 def _cells(row: Any, names: Sequence[str] | None) -> list[Any]:

@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
 from dpkde.tables.arrays import as_rows
-from dpkde.tables.source import Piece, Source, choose_columns, chunk_rows, no_rows
+from dpkde.tables.source import Piece, Source, choose_columns, chunk_rows, no_rows, slices
+from dpkde.tables.streams import guarded
 
 
 def open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
     """Return a Parquet file as a source; columns have to be of a numeric type."""
     pa, pq = _arrow("pyarrow"), _arrow("pyarrow.parquet")
     schema = _guarded(path, lambda: pq.read_schema(path))
-    wanted, places = choose_columns(schema.names, columns, path.name)
-    for name, place in zip(wanted, places, strict=True):
+    names, places = choose_columns(schema.names, columns, path.name)
+    for name, place in zip(names, places, strict=True):
         kind = schema.field(place).type
         kinds = pa.types  # a column of nulls alone has a type of its own
         tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_null)
@@ -36,16 +37,12 @@ def open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
         # Without these two settings a single large row group is held in memory whole.
         file = _guarded(path, lambda: pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16))
         with file:
-            size = chunk_rows(len(wanted))
-            batches = file.iter_batches(batch_size=size, columns=list(wanted))
-            while True:
-                batch = _guarded(path, lambda: next(batches, None))
-                if batch is None:
-                    return
-                yield Piece(partial(_columns, batch, wanted), batch.num_rows)
+            batches = file.iter_batches(batch_size=chunk_rows(len(names)), columns=list(names))
+            while (batch := _guarded(path, lambda: next(batches, None))) is not None:
+                yield Piece(partial(_columns, batch, names), batch.num_rows)
 
-    rows = _guarded(path, lambda: pq.read_metadata(path)).num_rows
-    return Source(read, len(wanted), wanted, size=rows)
+    size = _guarded(path, lambda: pq.read_metadata(path)).num_rows
+    return Source(read, len(names), names, size=size)
 
 
 def _columns(batch: Any, names: Sequence[str]) -> NDArray[Any]:
@@ -62,31 +59,21 @@ def _columns(batch: Any, names: Sequence[str]) -> NDArray[Any]:
 
 def open_npy(path: Path, columns: Sequence[str] | None) -> Source:
     """Return a ``.npy`` file of a two-dimensional array as a source."""
-
-    def load() -> NDArray[Any]:
-        return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
-
-    array = _guarded(path, load)
+    array = _guarded(path, lambda: np.load(path, mmap_mode="r", allow_pickle=False))
     if not isinstance(array, np.ndarray):
         raise SchemaError(f"{path.name} does not hold one array")
-    if array.ndim == 1 and not array.size:
-        return no_rows(None if columns is None else tuple(str(name) for name in columns))
-    rows = as_rows(array, None, path.name)
     names = None if columns is None else tuple(str(name) for name in columns)
-    if names is not None and len(names) != rows.shape[1]:
-        raise SchemaError(f"{path.name} has {rows.shape[1]} columns, not {len(names)}")
-
-    def read() -> Iterator[Piece]:
-        # Rows are copied out of the map piece by piece, so that it does not stay in memory.
-        step = chunk_rows(rows.shape[1])
-        for start in range(0, len(rows), step):
-            stop = min(start + step, len(rows))
-            yield Piece(partial(_copy_rows, path, start, stop), stop - start)
-
-    return Source(read, int(rows.shape[1]), names, size=len(rows))
+    if array.ndim == 1 and not array.size:
+        return no_rows(names)
+    count, dim = as_rows(array, None, path.name).shape
+    if names is not None and len(names) != dim:
+        raise SchemaError(f"{path.name} has {dim} columns, not {len(names)}")
+    read = partial(slices, partial(_copy_rows, path), count, chunk_rows(dim))
+    return Source(read, dim, names, size=count)
 
 
 def _copy_rows(path: Path, start: int, stop: int) -> NDArray[Any]:
+    """Return rows copied out of a map of the file, which thus does not stay in memory."""
     rows = as_rows(np.load(path, mmap_mode="r", allow_pickle=False), None, path.name)
     return np.array(rows[start:stop])
 
@@ -99,10 +86,4 @@ def _arrow(module: str) -> Any:
 
 
 def _guarded(path: Path, action: Callable[[], Any]) -> Any:
-    """Run a library's reader; where it fails, say so in our own words, without its own."""
-    try:
-        return action()
-    except (FileNotFoundError, IsADirectoryError, PermissionError):
-        raise
-    except Exception:
-        raise SchemaError(f"{path.name} is damaged, or not a {path.suffix} file") from None
+    return guarded(f"{path.name} is damaged, or not a {path.suffix} file", action)

@@ -34,10 +34,10 @@ import numpy as np
 
 from dpkde.errors import SchemaError
 from dpkde.tables.arrays import as_rows, check_columns
-from dpkde.tables.batches import open_batches, open_cells, slices
+from dpkde.tables.batches import array_pieces, open_batches, open_cells
 from dpkde.tables.cells import CELLS, NUMBERS
 from dpkde.tables.columnar import open_npy, open_parquet
-from dpkde.tables.frames import check_known, open_frame
+from dpkde.tables.frames import check_known, is_frame, open_frame
 from dpkde.tables.sets import is_sparse, open_sets, open_sparse
 from dpkde.tables.source import Source, no_rows
 from dpkde.tables.streams import suffix
@@ -62,7 +62,7 @@ def open_points(
         Which columns of a named table, in this order; by default all of them. For arrays, their
         names.
     universe
-        Of how many elements, where records are sets: an iterable then holds one set a record.
+        The number of elements, where records are sets: an iterable then holds one set per record.
     """
     if isinstance(points, Source):
         return points
@@ -73,9 +73,8 @@ def open_points(
         return open_text(CSV(cast("BinaryIO", points)), columns)
     if isinstance(points, CSV):
         return open_text(points, columns)
-    frame = open_frame(points, columns)
-    if frame is not None:
-        return frame
+    if is_frame(points):
+        return open_frame(points, columns)
     names = None if columns is None else tuple(str(name) for name in columns)
     if is_sparse(points):
         return open_sparse(points, names)
@@ -95,7 +94,7 @@ def _open_array(points: Any, names: tuple[str, ...] | None) -> Source:
     if rows.ndim == 1 and not rows.size:
         return no_rows(names)
     rows = as_rows(rows, None, "points")
-    return Source(partial(slices, rows), int(rows.shape[1]), names, size=len(rows))
+    return Source(partial(array_pieces, rows), int(rows.shape[1]), names, size=len(rows))
 
 
 def _open_file(path: Path, columns: Sequence[str] | None) -> Source:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
 from dpkde.tables.cells import NUMBERS, numbers_in
-from dpkde.tables.source import Piece, Source, choose_columns, chunk_rows
+from dpkde.tables.source import Source, choose_columns, chunk_rows, slices
 
 _LIBRARIES = ("cudf", "modin", "pandas", "polars", "pyarrow")
 _NUMBERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
@@ -27,7 +27,7 @@ _CASTS = {
 
 
 def is_frame(points: Any) -> bool:
-    """Tell a data frame, or a column of one, from arrays and the rest."""
+    """Return whether points are a data frame, or a column of one."""
     bases = {str(base.__module__).partition(".")[0] for base in type(points).__mro__}
     return not bases.isdisjoint(_LIBRARIES) and (
         hasattr(type(points), "columns") or hasattr(points, "__array__")
@@ -43,14 +43,12 @@ def check_known(points: Any) -> None:
         )
 
 
-def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
-    """Return a source for a data frame or a column of one, or None if it is neither.
+def open_frame(points: Any, columns: Sequence[str] | None) -> Source:
+    """Return a data frame, or a column of one, as a source.
 
     The type of a column is schema: what is no number is refused. But pandas guesses types from
     values, and one bad cell makes text or objects of a column: there each cell is read by itself.
     """
-    if not is_frame(points):
-        return None
     try:
         import narwhals.stable.v2 as nw
     except ImportError:
@@ -69,11 +67,11 @@ def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
         # A single column: it is called what the caller says, if anything.
         name = "value" if columns is None else str(columns[0])
         column = open_frame(frame.alias(name).to_frame().to_native(), columns)
-        return column if column is None or columns else replace(column, columns=None)
-    wanted, places = choose_columns([str(name) for name in frame.columns], columns, "the frame")
+        return column if columns else replace(column, columns=None)
+    names, places = choose_columns([str(name) for name in frame.columns], columns, "the frame")
     keys = [frame.columns[place] for place in places]
     guesses = frame.implementation.is_pandas_like()
-    for name, key in zip(wanted, keys, strict=True):
+    for name, key in zip(names, keys, strict=True):
         kind = str(frame.schema[key])
         if kind in _KINDS or (guesses and kind in _GUESSED):
             continue
@@ -83,23 +81,18 @@ def open_frame(points: Any, columns: Sequence[str] | None) -> Source | None:
                 f"column {name!r} of the frame is of type {kind}, not a number; if it holds "
                 f"numbers, cast it: {cast.format(name)}"
             )
-
-    def read() -> Iterator[Piece]:
-        step = chunk_rows(len(keys))
-        for start in range(0, len(frame), step):
-            stop = min(start + step, len(frame))
-            yield Piece(partial(_frame_rows, frame, keys, start, stop), stop - start)
-
-    return Source(read, len(wanted), wanted, size=len(frame))
+    rows = partial(_rows, frame, keys)
+    read = partial(slices, rows, len(frame), chunk_rows(len(keys)))
+    return Source(read, len(names), names, size=len(frame))
 
 
 def _is_null(native: Any) -> bool:
-    """Tell a column whose type says that it holds nulls alone."""
+    """Return whether the type of a column says that it holds nulls alone."""
     kinds = (getattr(native, "type", ""), getattr(native, "dtype", ""))
     return "null" in [str(kind).lower() for kind in kinds]
 
 
-def _frame_rows(frame: Any, keys: Sequence[Any], start: int, stop: int) -> NDArray[Any]:
+def _rows(frame: Any, keys: Sequence[Any], start: int, stop: int) -> NDArray[Any]:
     part = frame[start:stop]
     return np.column_stack([_numbers(part.get_column(key)) for key in keys])
 

@@ -11,7 +11,7 @@ units in the last place; always the same for the same text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,14 +121,13 @@ def _parse_all(
         start = ends[i]
 
 
-def parse_texts(texts: Iterable[bytes]) -> NDArray[np.float64]:
+def parse_texts(texts: Sequence[bytes]) -> NDArray[np.float64]:
     """Return the number in each text, or NaN.
 
     >>> parse_texts([b"1.5", b" 2e3", b"n/a", b""]).tolist()
     [1.5, 2000.0, nan, nan]
     """
-    held = list(texts)
-    ends = np.cumsum([len(text) for text in held], dtype=np.int64)
-    values = np.empty(len(held))
-    _parse_all(np.frombuffer(b"".join(held), dtype=np.uint8), ends, values)
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    values = np.empty(len(texts))
+    _parse_all(np.frombuffer(b"".join(texts), dtype=np.uint8), ends, values)
     return values

@@ -52,28 +52,19 @@ _UNDECIDED, _GOOD, _BLANK, _BAD = 0, 1, 2, 3
 
 
 @exactly
-def count_lines(text: NDArray[np.uint8]) -> int:
-    """Return at least the number of lines."""
-    lines = 1
-    for c in text:
-        lines += c == _NEWLINE
-    return lines
-
-
-@exactly
 def whole_records(
     text: NDArray[np.uint8],
     start: int,
     most: int,
     final: bool,
     delimiter: int,
-    wanted: NDArray[np.int64],
+    targets: NDArray[np.int64],
     unnamed: bool,
 ) -> tuple[int, int]:
     """Return where records that begin at `start` end, in some `most` bytes, and how many they are.
 
-    It stops before the first record that needs more text to be read, where `final` tells that
-    more is to come. What is before it can be read apart: `parse_records` makes the same of it as of
+    It stops before the first record that needs more text to be read, unless `final` tells that
+    none is to come. What is before it can be read apart: `parse_records` makes the same of it as of
     the whole. For that, a reading that fails beyond the cut must fail at the cut too. It does: the
     cut is behind a line break, where a record is either over or in the middle of a quoted field,
     and at the end of the text an open quote is a broken rule.
@@ -82,7 +73,7 @@ def whole_records(
     position, records = start, 0
     while position < min(text.size, start + most):
         outcome, after = _read(
-            text, position, final, delimiter, wanted, unnamed, True, 0, 0, nowhere
+            text, position, final, delimiter, targets, unnamed, True, 0, 0, nowhere
         )
         if outcome == _UNDECIDED:
             break
@@ -95,22 +86,22 @@ def whole_records(
 def parse_records(
     text: NDArray[np.uint8],
     delimiter: int,
-    wanted: NDArray[np.int64],
+    targets: NDArray[np.int64],
     unnamed: bool,
     multiline: bool,
     decimal: int,
     thousands: int,
     rows: NDArray[np.float64],
 ) -> int:
-    """Write the wanted fields of each record, and return how many records there were.
+    """Write the fields of each record that have a target; return how many records there were.
 
     Parameters
     ----------
     text
         Whole records, from the start of one.
     delimiter
-        Between fields.
-    wanted
+        The byte between fields.
+    targets
         One entry for each field of the header: the column of `rows` to write it to, or −1.
     unnamed
         Whether the header ends with a delimiter: one more field may hold anything.
@@ -126,7 +117,7 @@ def parse_records(
         # Behind the last record there may be blank lines, for which no row was made.
         row = rows[n] if n < len(rows) else rows[0, :0]
         outcome, position = _read(
-            text, position, True, delimiter, wanted, unnamed, multiline, decimal, thousands, row
+            text, position, True, delimiter, targets, unnamed, multiline, decimal, thousands, row
         )
         if outcome == _BAD:
             rows[n, :] = np.nan
@@ -141,7 +132,7 @@ def _read(
     start: int,
     final: bool,
     delimiter: int,
-    wanted: NDArray[np.int64],
+    targets: NDArray[np.int64],
     unnamed: bool,
     multiline: bool,
     decimal: int,
@@ -152,7 +143,7 @@ def _read(
 
     `final` tells whether nothing follows the text. An empty `row` is not written to.
     """
-    size, fields = text.size, wanted.size
+    size, fields = text.size, targets.size
     space = _SPACE if delimiter != _SPACE else -1
     position, field, broken = start, 0, False
     while True:
@@ -204,8 +195,8 @@ def _read(
                 last -= 1
                 returns += 1
         if field < fields:
-            if row.size and wanted[field] >= 0:
-                row[wanted[field]] = parse_number(text, first, last, decimal, thousands)
+            if row.size and targets[field] >= 0:
+                row[targets[field]] = parse_number(text, first, last, decimal, thousands)
         elif field > fields or more or (not unnamed and (quoted or first < last)):
             broken = True
             break

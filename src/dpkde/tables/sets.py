@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
 from dpkde.tables.arrays import as_rows
-from dpkde.tables.source import Piece, Source
+from dpkde.tables.source import Piece, Source, slices
 
 _CHUNK_VALUES = 1 << 22
 
 
 def is_sparse(points: Any) -> bool:
-    """Tell a SciPy sparse matrix or array, of any format."""
+    """Return whether points are a SciPy sparse matrix or array, of any format."""
     return hasattr(points, "tocsr") and hasattr(points, "nnz")
 
 
@@ -35,7 +35,7 @@ def open_sparse(points: Any, columns: tuple[str, ...] | None) -> Source:
     one that does not exist is passed over, and never used as a place to write to, as SciPy would.
     """
     if getattr(points, "ndim", 2) != 2:
-        raise SchemaError("sparse points must have two dimensions, one row a point")
+        raise SchemaError("sparse points must have two dimensions, one row per point")
     if points.format == "csr":
         starts, places, values = points.indptr, points.indices, points.data
     else:
@@ -49,21 +49,17 @@ def open_sparse(points: Any, columns: tuple[str, ...] | None) -> Source:
     if not fits or starts[0] < 0 or starts[-1] > min(len(places), len(values)):
         raise SchemaError("this sparse matrix is damaged: its rows overlap or reach beyond the end")
     if np.asarray(values).dtype.kind not in "fiub":
-        raise SchemaError("points must be an array of real numbers with one row a point")
-    return Source(partial(_slices, starts, places, values, dim), dim, columns, size=count)
+        raise SchemaError("points must be an array of real numbers with one row per point")
+    rows = partial(_dense, starts, places, values, dim)
+    return Source(partial(slices, rows, count, _chunk(dim)), dim, columns, size=count)
 
 
-def _slices(starts: Any, places: Any, values: Any, dim: int) -> Iterator[Piece]:
-    step = _chunk(dim)
-    for first in range(0, len(starts) - 1, step):
-        own = starts[first : first + step + 1]
-        yield Piece(partial(_dense, own, places, values, dim), len(own) - 1)
-
-
-def _dense(starts: Any, places: Any, values: Any, dim: int) -> NDArray[np.float64]:
-    rows = np.zeros((len(starts) - 1, dim))
-    part = slice(starts[0], starts[-1])
-    row = np.repeat(np.arange(len(rows)), np.diff(starts))
+def _dense(
+    starts: Any, places: Any, values: Any, dim: int, first: int, stop: int
+) -> NDArray[np.float64]:
+    rows = np.zeros((stop - first, dim))
+    part = slice(starts[first], starts[stop])
+    row = np.repeat(np.arange(len(rows)), np.diff(starts[first : stop + 1]))
     column, value = np.asarray(places[part]), np.asarray(values[part], dtype=np.float64)
     exists = (column >= 0) & (column < dim)
     np.add.at(rows, (row[exists], column[exists].astype(np.int64)), value[exists])
@@ -86,7 +82,7 @@ def _chunk(columns: int) -> int:
 
 
 def as_members(records: Iterable[Any], universe: int) -> NDArray[np.float64]:
-    """Return one row a set, 1 for its elements and 0 for the others."""
+    """Return one row per set, 1 for its elements and 0 for the others."""
     parts: list[NDArray[np.float64]] = []
     for record in records:
         if isinstance(record, np.ndarray) and record.ndim == 2:
@@ -100,7 +96,7 @@ def as_members(records: Iterable[Any], universe: int) -> NDArray[np.float64]:
 
 
 def query_sets(queries: Iterable[Any], universe: int) -> NDArray[np.float64]:
-    """Return a client's own sets, or a single one, as rows. Here what is wrong is said."""
+    """Return a client's own sets, or a single one, as rows; here, what is wrong raises."""
     batch = list(queries)
     if batch and all(isinstance(entry, (int, np.integer)) for entry in batch):
         batch = [batch]
@@ -120,7 +116,7 @@ def _members(record: Any, universe: int) -> list[int] | None:
 
     An iterator is none: it would be a set the first time it is read, and empty the second.
     """
-    found = []
+    members = []
     try:
         if iter(record) is record:
             return None
@@ -130,7 +126,7 @@ def _members(record: Any, universe: int) -> list[int] | None:
             except Exception:  # noqa: S112 - a private value must not be seen to fail
                 continue
             if 0 <= number < universe:
-                found.append(number)
+                members.append(number)
     except Exception:
         return None
-    return found
+    return members

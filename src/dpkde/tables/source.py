@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -80,13 +81,20 @@ class Source:
         )
 
 
+def slices(rows: Callable[[int, int], NDArray[Any]], count: int, step: int) -> Iterator[Piece]:
+    """Yield `count` rows in pieces of `step`; `rows` reads those from a start to a stop."""
+    for start in range(0, count, step):
+        stop = min(start + step, count)
+        yield Piece(partial(rows, start, stop), stop - start)
+
+
 def no_rows(columns: tuple[str, ...] | None) -> Source:
     """Return an empty source, of any width."""
     return Source(lambda: iter(()), None, columns, size=0, fallback_dim=1)
 
 
 def is_number(text: str) -> bool:
-    """Tell a text that Python reads as a number."""
+    """Return whether Python reads a text as a number."""
     try:
         float(text)
     except ValueError:
@@ -102,18 +110,16 @@ def choose_columns(
     listed: bool = True,
     hint: str = "",
 ) -> tuple[tuple[str, ...], list[int]]:
-    """Return the wanted names and where they stand.
+    """Return the names of the columns to read, and where they stand.
 
     The first line of a text file might be a record after all, so its words are not `listed` in a
     message.
     """
-    wanted = tuple(available) if columns is None else tuple(str(name) for name in columns)
-    if not wanted:
+    chosen = tuple(available) if columns is None else tuple(str(name) for name in columns)
+    if not chosen:
         raise SchemaError(f"{what} has no columns")
-    places = []
-    standing = {name: place for place, name in enumerate(available)}
     times = Counter(available)
-    for name in wanted:
+    for name in chosen:
         if times[name] != 1:
             fault = f"{what} has {'more than one' if times[name] else 'no'} column {name!r}"
             if not listed:
@@ -122,7 +128,7 @@ def choose_columns(
                 raise SchemaError(f"{fault}; some of its columns have numbers for names")
             shown = ", ".join(available[:20]) + (", …" if len(available) > 20 else "")
             raise SchemaError(f"{fault}; its columns are: {shown}")
-        places.append(standing[name])
-    if len(set(wanted)) != len(wanted):
+    if len(set(chosen)) != len(chosen):
         raise SchemaError("a column is named twice")
-    return wanted, places
+    standing = {name: place for place, name in enumerate(available)}
+    return chosen, [standing[name] for name in chosen]

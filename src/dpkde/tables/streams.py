@@ -7,8 +7,10 @@ import gzip
 import importlib
 import io
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from dpkde.errors import ParameterError, SchemaError
 
@@ -21,14 +23,12 @@ _ENCODINGS = (
 iso2022 or punycode, what one record leaves open changes how the next is read, or is warned of."""
 
 
-class Readable(Protocol):
-    """What text is read from."""
+@dataclass(frozen=True)
+class Stream:
+    """What text is read from: `read` returns some bytes, at most so many, and none at the end."""
 
-    def read(self, size: int, /) -> bytes:
-        """Return some bytes, at most `size`; none at the end."""
-
-    def close(self) -> None:
-        """Give back what is held."""
+    read: Callable[[int], bytes]
+    close: Callable[[], None]
 
 
 def suffix(path: Path) -> tuple[str, str]:
@@ -43,25 +43,30 @@ def suffix(path: Path) -> tuple[str, str]:
     return (kinds[-1] if kinds else ""), ""
 
 
-def open_binary(path: Path) -> Readable:
-    """Open a file to read its bytes, unpacked."""
+def open_binary(path: Path) -> Stream:
+    """Return the bytes of a file, unpacked."""
     packing = suffix(path)[1]
     file = path.open("rb")
     if not packing:
-        return file
+        return Stream(file.read, file.close)
     damaged = f"{path.name} is damaged, or not a {packing} file"
-    return _Guarded(file, lambda: _PACKINGS[packing](file), damaged)
+    unpacked = guarded(damaged, lambda: _PACKINGS[packing](file))
+    return Stream(lambda size: guarded(damaged, lambda: unpacked.read(size)), file.close)
 
 
-def _gzip(file: BinaryIO) -> Any:
-    return gzip.GzipFile(fileobj=file, mode="rb")
+def guarded(damaged: str, action: Callable[[], Any]) -> Any:
+    """Return what a library's reader returns; where it fails, raise with our words, not its own."""
+    try:
+        return action()
+    except (SchemaError, FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except Exception:
+        raise SchemaError(damaged) from None
 
 
 def _zstandard(file: BinaryIO) -> Any:
-    try:  # in Python from 3.14 on
+    with suppress(ImportError):  # in Python from 3.14 on
         return importlib.import_module("compression.zstd").ZstdFile(file)
-    except ImportError:
-        pass
     try:
         arrow = importlib.import_module("pyarrow")
     except ImportError:
@@ -69,86 +74,51 @@ def _zstandard(file: BinaryIO) -> Any:
     return arrow.CompressedInputStream(arrow.PythonFile(file, mode="r"), "zstd")
 
 
-_PACKINGS: dict[str, Callable[[BinaryIO], Any]] = {".gz": _gzip, ".zst": _zstandard}
-
-
-class _Guarded:
-    """A reader of another library, whose errors are told in our own words."""
-
-    def __init__(self, file: BinaryIO, unpack: Callable[[], Any], damaged: str) -> None:
-        self._file, self._damaged = file, damaged
-        self._stream = self._try(unpack)
-
-    def _try(self, action: Callable[[], Any]) -> Any:
-        try:
-            return action()
-        except SchemaError:
-            raise
-        except Exception:
-            raise SchemaError(self._damaged) from None
-
-    def read(self, size: int, /) -> bytes:
-        data: bytes = self._try(lambda: self._stream.read(size))
-        return data
-
-    def close(self) -> None:
-        self._file.close()
+_PACKINGS: dict[str, Callable[[BinaryIO], Any]] = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file, mode="rb"),
+    ".zst": _zstandard,
+}
 
 
 def check_encoding(name: str) -> None:
-    """Refuse what is no encoding of text, or one that remembers."""
+    """Refuse what is no encoding of text, or one in which a record changes how the next is read."""
     try:
-        known = codecs.lookup(name)
-        text = getattr(known, "_is_text_encoding", True)
+        codec = codecs.lookup(name)
+        text = getattr(codec, "_is_text_encoding", True)
     except (LookupError, TypeError, ValueError):
         text = False
     if not text:
         raise ParameterError(f"there is no text encoding {name!r}; such as: utf-8, latin-1, cp1252")
-    if not known.name.startswith(_ENCODINGS):
+    if not codec.name.startswith(_ENCODINGS):
         raise ParameterError(
             f"in {name} one record can change how the next is read: rewrite the table as UTF-8"
         )
 
 
-def as_utf8(stream: Any, encoding: str, what: str) -> Readable:
+def as_utf8(stream: Stream, encoding: str, what: str) -> Stream:
     """Return a stream of bytes in UTF-8; what cannot be decoded becomes a mark, and never raises.
 
     UTF-8 itself is passed on as it is: names are checked, and numbers are ASCII.
     """
-    known = codecs.lookup(encoding).name
-    if known in ("utf-8", "utf-8-sig", "ascii"):
-        return _Binary(stream, what)
-    return _Recoded(_Binary(stream, what), codecs.getincrementaldecoder(known)("replace"))
+    codec = codecs.lookup(encoding)
+    decoder = codec.incrementaldecoder("replace")
 
-
-class _Binary:
-    """A stream that has to hand out bytes."""
-
-    def __init__(self, stream: Any, what: str) -> None:
-        self._stream, self._what = stream, what
-        self.close = stream.close
-
-    def read(self, size: int, /) -> bytes:
+    def read(size: int) -> bytes:
         try:
-            data = self._stream.read(size)
+            data = stream.read(size)
         except SchemaError:
             raise
         except (io.UnsupportedOperation, ValueError):  # closed, or for writing
-            raise SchemaError(f"{self._what} cannot be read: open it anew") from None
+            raise SchemaError(f"{what} cannot be read: open it anew") from None
         if isinstance(data, str):
             raise SchemaError("open the file in binary mode, as in open(path, 'rb')")
         return bytes(data)
 
-
-class _Recoded:
-    """A stream in another encoding."""
-
-    def __init__(self, stream: Readable, decoder: codecs.IncrementalDecoder) -> None:
-        self._stream, self._decoder = stream, decoder
-        self.close = stream.close
-
-    def read(self, size: int, /) -> bytes:
-        while data := self._stream.read(size):
-            if text := self._decoder.decode(data):
+    def recode(size: int) -> bytes:
+        while data := read(size):
+            if text := decoder.decode(data):
                 return text.encode("utf-8", "replace")
-        return self._decoder.decode(b"", final=True).encode("utf-8", "replace")
+        return decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+    plain = codec.name in ("utf-8", "utf-8-sig", "ascii")
+    return Stream(read if plain else recode, stream.close)

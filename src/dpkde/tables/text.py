@@ -5,18 +5,18 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError, SchemaError
 from dpkde.tables.source import Piece, Source, choose_columns, is_number
-from dpkde.tables.streams import Readable, as_utf8, check_encoding, open_binary, suffix
+from dpkde.tables.streams import Stream, as_utf8, check_encoding, open_binary, suffix
 
 TEXT_BLOCK = 1 << 20
 KINDS = (".csv", ".tsv", ".txt")
@@ -36,17 +36,17 @@ class CSV:
     source
         A path, also of a ``.gz`` or ``.zst`` file, or a binary stream.
     delimiter
-        Between fields. None: a comma; a tab in ``.tsv`` files.
+        The mark between fields. None: a comma; a tab in ``.tsv`` files.
     records
         ``"quoted"``: fields in quotes may hold line breaks, as RFC 4180 has it. ``"lines"``: every
         line is one record, whatever is in it; for files that were written so, in which no record
         can then touch another, however malformed.
     decimal
-        Before decimals, as in 1.5.
+        The mark before decimals, as in 1.5.
     thousands
-        Between groups of three digits, as in 1,000; None: such numbers are bad cells.
+        The mark between groups of three digits, as in 1,000; None: such numbers are bad cells.
     encoding
-        Such as ``"latin-1"`` or ``"utf-16"``.
+        How characters are written, such as ``"latin-1"`` or ``"utf-16"``.
 
     Examples
     --------
@@ -63,11 +63,15 @@ class CSV:
     encoding: str = "utf-8"
 
     def __post_init__(self) -> None:
-        for name, taken in (("delimiter", '"\r\n'), ("decimal", _NUMERIC), ("thousands", _NUMERIC)):
+        for name, reserved in (
+            ("delimiter", '"\r\n'),
+            ("decimal", _NUMERIC),
+            ("thousands", _NUMERIC),
+        ):
             mark = getattr(self, name)
-            if mark is not None and not _is_mark(mark, taken):
+            if mark is not None and not _is_mark(mark, reserved):
                 raise SchemaError(
-                    f"a {name} mark is one ASCII character, and none of {taken!r}, got {mark!r}"
+                    f"a {name} mark is one ASCII character, and none of {reserved!r}, got {mark!r}"
                 )
         if not isinstance(self.source, (str, os.PathLike)) and not hasattr(self.source, "read"):
             raise SchemaError(
@@ -81,15 +85,15 @@ class CSV:
 
 
 def is_text(name: str) -> bool:
-    """Tell the name of a file that is read as delimited text, packed or not."""
+    """Return whether a file of this name is read as delimited text, packed or not."""
     return suffix(Path(name))[0] in KINDS
 
 
 _NUMERIC = '0123456789+-eE"\r\n'
 
 
-def _is_mark(mark: object, taken: str) -> bool:
-    return isinstance(mark, str) and len(mark) == 1 and mark.isascii() and mark not in taken
+def _is_mark(mark: object, reserved: str) -> bool:
+    return isinstance(mark, str) and len(mark) == 1 and mark.isascii() and mark not in reserved
 
 
 @dataclass(frozen=True)
@@ -119,11 +123,11 @@ class _Layout:
             return
         from dpkde.tables.records import whole_records
 
-        held = np.frombuffer(text, dtype=np.uint8)
-        place = (self.delimiter, self.targets, self.unnamed)
-        start = 0
+        codes, start = np.frombuffer(text, dtype=np.uint8), 0
         while True:
-            end, count = whole_records(held, start, most, final, *place)
+            end, count = whole_records(
+                codes, start, most, final, self.delimiter, self.targets, self.unnamed
+            )
             if end == start:
                 return
             yield end, count
@@ -131,13 +135,12 @@ class _Layout:
 
     def parse(self, text: bytes, count: int | None) -> NDArray[np.float64]:
         """Return the rows of whole records, of which there are `count` if that is known."""
-        from dpkde.tables.records import count_lines, parse_records
+        from dpkde.tables.records import parse_records
 
-        held = np.frombuffer(text, dtype=np.uint8)
-        most = count_lines(held) if count is None else max(count, 1)
+        most = text.count(b"\n") + 1 if count is None else max(count, 1)
         rows = np.empty((most, self.columns))
         n = parse_records(
-            held,
+            np.frombuffer(text, dtype=np.uint8),
             self.delimiter,
             self.targets,
             self.unnamed,
@@ -157,10 +160,10 @@ def open_text(table: CSV, columns: Sequence[str] | None) -> Source:
     delimiter = table.delimiter or ("\t" if kind == ".tsv" else ",")
     multiline = table.records == "quoted"
 
-    def begin() -> tuple[list[str], bytes, Readable]:
-        if path is None:
-            return _header(as_utf8(table.source, table.encoding, what), what, delimiter, multiline)
-        stream = open_binary(path)
+    def begin() -> tuple[list[str], bytes, Stream]:
+        # A stream of the caller's is the caller's to close.
+        borrowed = cast("BinaryIO", table.source)
+        stream = Stream(borrowed.read, lambda: None) if path is None else open_binary(path)
         try:
             return _header(as_utf8(stream, table.encoding, what), what, delimiter, multiline)
         except BaseException:
@@ -168,16 +171,18 @@ def open_text(table: CSV, columns: Sequence[str] | None) -> Source:
             raise
 
     opened = begin()
-    if path is not None:
-        opened[2].close()
+    opened[2].close()
     names = opened[0]
     # Some programs write a delimiter behind every record, the header included.
     unnamed = len(names) > 1 and not names[-1]
     if unnamed:
         names = names[:-1]
-    hint = f"; if its fields are not between {delimiter!r}, name the delimiter"
-    hint = hint if len(names) == 1 else ""
-    wanted, places = choose_columns(names, columns, what, listed=False, hint=hint)
+    hint = (
+        f"; if its fields are not between {delimiter!r}, name the delimiter"
+        if len(names) == 1
+        else ""
+    )
+    chosen, places = choose_columns(names, columns, what, listed=False, hint=hint)
     targets = np.full(len(names), -1, dtype=np.int64)
     targets[places] = np.arange(len(places))
     from dpkde.tables.numbers import NO_MARK
@@ -194,33 +199,20 @@ def open_text(table: CSV, columns: Sequence[str] | None) -> Source:
     def read() -> Iterator[Piece]:
         _, start, stream = opened if path is None else begin()
         try:
-            yield from _blocks(stream, start, layout)
+            yield from _blocks(stream.read, start, layout)
         finally:
-            if path is not None:
-                stream.close()
+            stream.close()
 
-    packed = path is None or suffix(path)[1]
-    size = None if path is None or packed else path.stat().st_size
+    size = None if path is None or suffix(path)[1] else path.stat().st_size
     # Names that the caller did not give could be a record's words: they are not passed on.
-    return Source(read, len(wanted), None if columns is None else wanted, path is None, size)
-
-
-class _Returns:
-    """A stream whose lines end with returns alone, as some spreadsheets write them."""
-
-    def __init__(self, stream: Readable) -> None:
-        self._stream = stream
-        self.close = stream.close
-
-    def read(self, size: int, /) -> bytes:
-        return self._stream.read(size).replace(b"\r", b"\n")
+    return Source(read, len(chosen), None if columns is None else chosen, path is None, size)
 
 
 @dataclass
 class _Header:
     """The first lines of a text, until its header is complete."""
 
-    stream: Readable
+    stream: Stream
     what: str
     data: bytes = b""
     start: int = 0
@@ -251,12 +243,12 @@ class _Header:
 
     def _line(self) -> bytes:
         self.start = 0 if self.end is None else self.end.end()
-        self.end, seen = None, self.start
-        while (end := _LINE_END.search(self.data, seen)) is None:
+        self.end, position = None, self.start
+        while (end := _LINE_END.search(self.data, position)) is None:
             more = self.stream.read(1 << 12)
             if not more:
                 break
-            seen = max(self.start, len(self.data) - 2)
+            position = max(self.start, len(self.data) - 2)
             self.data += more
             if len(self.data) > _HEADER_LIMIT + (1 << 12) + 2:
                 raise self.wrong
@@ -265,8 +257,8 @@ class _Header:
 
 
 def _header(
-    stream: Readable, what: str, delimiter: str, multiline: bool
-) -> tuple[list[str], bytes, Readable]:
+    stream: Stream, what: str, delimiter: str, multiline: bool
+) -> tuple[list[str], bytes, Stream]:
     """Return the names, what was read beyond them, and the stream, its lines ended as usual.
 
     A table without records may end with its header, line break or not.
@@ -291,12 +283,16 @@ def _header(
     if any(is_number(name) for name in names):
         raise SchemaError(f"the first line of {what} holds numbers; a header with names is needed")
     rest = b"" if head.end is None else head.data[head.end.end() :]
-    if head.end is not None and head.end.group() == b"\r":
-        return names, rest.replace(b"\r", b"\n"), _Returns(stream)
-    return names, rest, stream
+    if head.end is None or head.end.group() != b"\r":
+        return names, rest, stream
+
+    def read(size: int) -> bytes:  # lines end with returns alone, as some spreadsheets write them
+        return stream.read(size).replace(b"\r", b"\n")
+
+    return names, rest.replace(b"\r", b"\n"), Stream(read, stream.close)
 
 
-def _blocks(stream: Readable, start: bytes, layout: _Layout) -> Iterator[Piece]:
+def _blocks(read: Callable[[int], bytes], start: bytes, layout: _Layout) -> Iterator[Piece]:
     """Yield pieces of whole records. A record is cut from its neighbours here, and nowhere else."""
     from dpkde.tables.records import MAX_RECORD
 
@@ -304,7 +300,7 @@ def _blocks(stream: Readable, start: bytes, layout: _Layout) -> Iterator[Piece]:
     size = min(TEXT_BLOCK, max((1 << 24) // layout.columns, 1))
     tail, too_long = start, False
     while True:
-        more = stream.read(size)
+        more = read(size)
         text = tail + more
         if too_long:  # the end of a line that was given up: one record, without a number
             _, newline, text = text.partition(b"\n")
