@@ -14,7 +14,7 @@ from pathlib import Path
 
 import dpkde
 from dpkde.families.base import Family
-from dpkde.families.registry import registry
+from dpkde.families.registry import FAMILIES
 from dpkde.kernels import Kernel
 from dpkde.planning.choice import Candidate
 from dpkde.space.domain import Domain, as_domain
@@ -50,8 +50,7 @@ def _terms(kind: type[Family], kernel: Kernel) -> str:
     frame = Frame.of(kernel, _domain(kernel, *WIDE), WIDE[0])
     if kind.obstacle(frame) is not None:
         return "–"
-    told = kind.terms(frame)
-    return f"{told.cost}<br>{told.bias}<br>{told.sensitivity}"
+    return "<br>".join(kind.terms(frame))
 
 
 def _predicted(kernel: Kernel, dim: int, width: float) -> str:
@@ -73,11 +72,10 @@ def _error(entry: Candidate) -> str:
 
 def tables() -> Iterator[str]:
     """Yield the lines of both tables."""
-    families = registry()
-    yield "| kernel | " + " | ".join(families) + " |"
-    yield "|---|" + "---|" * len(families)
+    yield "| kernel | " + " | ".join(FAMILIES) + " |"
+    yield "|---|" + "---|" * len(FAMILIES)
     for name, kernel in EXAMPLES.items():
-        cells = [_terms(kind, kernel) for kind in families.values()]
+        cells = [_terms(kind, kernel) for kind in FAMILIES.values()]
         yield f"| {name} | " + " | ".join(cells) + " |"
     yield ""
     boxes = [f"d = {dim}, {width:g} bandwidths wide" for dim, width in (WIDE, NARROW)]
