@@ -244,8 +244,8 @@ def publish_source(
     if source.once:
         raise ParameterError(
             "these points can be read only once, so the family's parameters cannot wait for their "
-            "count: give expected_rows, a plan, or a family with its parameters set, such as "
-            "dpkde.Fourier(frequencies=1024)"
+            "count: give expected_rows=, a plan, or a family with its parameters set, such as "
+            "frequencies="
         )
     count = _noisy_count(count_records(source, frame, errand.threads), choice, first, errand)
     view = errand.outlook(frame, count)
