@@ -8,6 +8,7 @@ and terms of the families, and what the planner predicts and chooses.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,11 +88,11 @@ def tables() -> Iterator[str]:
 
 
 def rewrite(page: Path) -> None:
-    """Put the tables in place of those of a page, line by line."""
-    fresh = iter([line for line in tables() if line])
-    old = page.read_text(encoding="utf-8").splitlines()
-    lines = [next(fresh) if line.startswith("|") else line for line in old]
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    """Put both tables in place of those of a page."""
+    fresh = iter("\n".join(tables()).split("\n\n"))
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"(?m)(^\|.*\n)+", lambda _: f"{next(fresh)}\n", text)
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
