@@ -82,7 +82,7 @@ def run(
         Whether the data are the user's: experiments that generate their own are then left out,
         unless named.
     tell
-        Is told what is being done.
+        Takes a line about what is being done.
 
     Raises `MissingDataError` where there is nothing to measure; nothing is then written.
     """

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import shlex
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,34 @@ def test_commands_and_links_exist(path: Path) -> None:
     for link in re.findall(r"\]\(([^)#]+)\)", text):
         if "://" not in link:
             assert (path.parent / link).exists(), link
+
+
+def _exists(name: str, *modules: str) -> bool:
+    for module in modules:
+        with suppress(AttributeError, ImportError):
+            pkgutil.resolve_name(f"{module}:{name}")
+            return True
+    return False
+
+
+# The changelog speaks of what is gone, too.
+PRESENT = [path for path in PAGES if path.name != "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("path", PRESENT, ids=lambda p: p.name)
+def test_names_and_files_exist(path: Path) -> None:
+    """Modules, attributes, registries and files that a page names; what it writes <so> is open."""
+    text = path.read_text(encoding="utf-8")
+    for name in re.findall(r"`(dpkde(?:\.\w+)+)", text):
+        pkgutil.resolve_name(name)
+    for name in re.findall(r"`([A-Z]+[a-z]\w*\.\w+)", text):
+        assert _exists(name, "dpkde", "dpkde.families.base", "dpkde.prior"), name
+    for file in re.findall(r"`([\w./]+/\w+\.(?:pyi?|md))`", text):
+        folders = (ROOT, ROOT / "src", ROOT / "src" / "dpkde")
+        assert any((folder / file).is_file() for folder in folders), file
+    for name, place in re.findall(r"`([A-Z]+)` (?:of|in)\s+`([\w./]+)`", text):
+        module = place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        assert _exists(name, module if module.startswith("dpkde.") else f"dpkde.{module}"), name
 
 
 @pytest.mark.parametrize("name", ["curator.md", "analyst.md"])

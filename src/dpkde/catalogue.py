@@ -17,7 +17,6 @@ import dpkde
 from dpkde.families.base import Family
 from dpkde.families.registry import FAMILIES
 from dpkde.kernels import Kernel
-from dpkde.planning.choice import Candidate
 from dpkde.space.domain import Domain, as_domain
 from dpkde.space.frame import Frame
 
@@ -63,12 +62,11 @@ def _predicted(kernel: Kernel, dim: int, width: float) -> str:
         epsilon=EPSILON,
         expected_rows=ROWS,
     )
-    return ", ".join(_error(entry) for entry in plan.considered if entry.prediction)
-
-
-def _error(entry: Candidate) -> str:
-    assert entry.prediction is not None
-    return f"{entry.name} {entry.prediction.error:.1g}"
+    return ", ".join(
+        f"{entry.name} {entry.prediction.error:.1g}"
+        for entry in plan.considered
+        if entry.prediction
+    )
 
 
 def tables() -> Iterator[str]:

@@ -33,7 +33,7 @@ from dpkde.space.frame import Frame
 
 
 def adversarial_rows(dim: int, generator: np.random.Generator) -> NDArray[np.float64]:
-    """Ordinary, extreme, tiny, non-finite and repeated records."""
+    """Return ordinary, extreme, tiny, non-finite and repeated records."""
     ordinary = generator.normal(size=(40, dim))
     special = [0.0, -0.0, 1e-320, 1e-300, 1e300, -1e308, 0.5, 1.0, -1.0, 2.0**30, np.pi]
     extreme = np.array([[value] * dim for value in special])
@@ -44,7 +44,7 @@ def adversarial_rows(dim: int, generator: np.random.Generator) -> NDArray[np.flo
 
 
 class FamilyContract:
-    """Subclass with families whose parameters are set, the kernel, and the accuracy promised."""
+    """What every family keeps to. Subclass it with families, a kernel and an accuracy."""
 
     kernel: ClassVar[Kernel] = dpkde.Gaussian(1.5)
     axes: ClassVar[tuple[int, ...]] = (1, 2, 3, 7, 50)
@@ -63,7 +63,7 @@ class FamilyContract:
         return self.families(dim)[0]
 
     def halves(self, dim: int) -> NDArray[np.float64]:
-        """Half the widths of the domain."""
+        """Return half the widths of the domain, one per axis."""
         return np.full(dim, 3.0)
 
     def domain(self, dim: int) -> Domain:
