@@ -132,18 +132,18 @@ def main() -> None:
     parser.add_argument("--file", type=Path, help="an .npz file with your own array X")
     parser.add_argument("--bandwidth", type=float, help="with --file")
     parser.add_argument("--bounds", help="with --file: low:high for each column, or one pair")
-    given = parser.parse_args()
-    if given.file and not (given.bandwidth and given.bounds):
+    arguments = parser.parse_args()
+    if arguments.file and not (arguments.bandwidth and arguments.bounds):
         parser.error("--file needs --bandwidth and --bounds")
     folder = os.environ.get("DPKDE_DATA")
     print(
         f"{'data':<14}{'ε':>5} {'ours':>9}{'±':>9}{'plan':>9}{'plan/ours':>10}{'ours·εn':>8}"
         f"{'peer':>10}  {'peer at':<16}{'ours/peer':>9}{'asked':>7}{'s':>6}  family"
     )
-    mine = [own(given.file, given.bandwidth, given.bounds)] if given.file else None
+    mine = [own(arguments.file, arguments.bandwidth, arguments.bounds)] if arguments.file else None
     for task in mine or tasks(Path(folder) if folder else None):
-        if mine or not given.names or task.name in given.names:
-            run(task, given.releases, given.delta, given.true_density)
+        if mine or not arguments.names or task.name in arguments.names:
+            run(task, arguments.releases, arguments.delta, arguments.true_density)
 
 
 def run(task: Task, releases: int, delta: str, true_density: bool) -> None:
@@ -199,7 +199,7 @@ def best_peer(
     else:
         sizes = [int(float(epsilon) * len(points) * c) for c in (0.01, 0.02, 0.04, 0.08)]
         candidates = [(f"LSQ-RFF D={d}", [Fourier(d, form="phase")] * 3) for d in sizes]
-    found = []
+    results = []
     for label, copies in candidates:
         errors = []
         for seed, family in enumerate(copies):
@@ -210,8 +210,8 @@ def best_peer(
             for _ in range(PEER_DRAWS):
                 noisy = (table + draw(law, pair.bounds.cells)).astype(np.float64)
                 errors.append(np.abs(pair.respond(queries, noisy) / len(points) - truth).mean())
-        found.append((float(np.mean(errors)), label))
-    return min(found)
+        results.append((float(np.mean(errors)), label))
+    return min(results)
 
 
 if __name__ == "__main__":

@@ -73,13 +73,13 @@ def cases(rows: int) -> Iterator[Case]:
 def measure(case: Case, releases: int, eta: float, level: float) -> dict[str, float]:
     """Return failures, generosity, coverage and width over fresh releases of a case."""
     truth = dpkde.nonprivate.kde(case.points, case.queries, case.settings["kernel"])
-    wanted: dict[str, Any] = {"alpha": 0.999, "eta": eta} if case.hard else {}
-    first = dpkde.publish(case.points, **case.settings, **wanted)
+    promise: dict[str, Any] = {"alpha": 0.999, "eta": eta} if case.hard else {}
+    first = dpkde.publish(case.points, **case.settings, **promise)
     settings = {key: v for key, v in case.settings.items() if key not in ("kernel", "bounds")}
     settings.pop("family", None)
     plan = first.plan
     bounds, errors, inside, widths = [], [], [], []
-    made = dpkde.sketch(case.points, plan)
+    sketch = dpkde.sketch(case.points, plan)
     for seed in range(releases):
         if plan.pair.draws:
             fresh = dpkde.plan(
@@ -90,8 +90,8 @@ def measure(case: Case, releases: int, eta: float, level: float) -> dict[str, fl
                 seed=seed,
                 **settings,
             )
-            made = dpkde.sketch(case.points, fresh)
-        release = dpkde.publish(made, **settings, **wanted)
+            sketch = dpkde.sketch(case.points, fresh)
+        release = dpkde.publish(sketch, **settings, **promise)
         low, high = release.interval(case.queries, level, bias="worst" if case.hard else "typical")
         bounds.append(release.error_bound(eta))
         errors.append(np.abs(release.kde(case.queries, clip=False) - truth))
@@ -115,16 +115,17 @@ def main() -> None:
     parser.add_argument("--releases", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--eta", type=float, default=0.05)
-    given = parser.parse_args()
-    print(f"{given.releases} releases of {given.rows} records, η = {given.eta}, level 0.95")
+    arguments = parser.parse_args()
+    size = f"{arguments.releases} releases of {arguments.rows} records"
+    print(f"{size}, η = {arguments.eta}, level 0.95")
     print(f"{'case':<28}{'α':>9}{'failures':>10}{'generous':>10}{'coverage':>10}{'wide':>7}")
-    for case in cases(given.rows):
-        if given.names and case.name not in given.names:
+    for case in cases(arguments.rows):
+        if arguments.names and case.name not in arguments.names:
             continue
-        found = measure(case, given.releases, given.eta, 0.95)
+        figures = measure(case, arguments.releases, arguments.eta, 0.95)
         print(
-            f"{case.name:<28}{found['bound']:>9.4f}{found['failures']:>10.4f}"
-            f"{found['generous']:>10.2f}{found['coverage']:>10.3f}{found['wide']:>7.2f}",
+            f"{case.name:<28}{figures['bound']:>9.4f}{figures['failures']:>10.4f}"
+            f"{figures['generous']:>10.2f}{figures['coverage']:>10.3f}{figures['wide']:>7.2f}",
             flush=True,
         )
 

@@ -82,14 +82,14 @@ def compare(name: str, kernel: Kernel, points: NDArray[np.float64], half: float 
     pair = Hashing(REPETITIONS, BUCKETS).layout(frame).draw(0, seed=1)
     plan = Plan(pair, 40, 1)
     rows = frame.place(points)[0].astype(np.float32)
-    made = sketch(points[:1000], plan)  # compiles
+    sums = sketch(points[:1000], plan)  # compiles
     ours = timed(lambda: sketch(points, plan))
     single = timed(lambda: sketch(points, plan, threads=1))
     sampled = range(0, REPETITIONS, REPETITIONS // SAMPLED)
     plain = timed(lambda: [plain_sketch(pair, rows, r) for r in sampled]) * REPETITIONS / SAMPLED
     some = sketch(points[:2000], plan)._table.reshape(REPETITIONS, BUCKETS)
     same = all(np.array_equal(some[r], plain_sketch(pair, rows[:2000], r)) for r in sampled)
-    table = made._table.astype(np.float64)
+    table = sums._table.astype(np.float64)
     queries = points[:20_000]
     pair.respond(queries[:10], table)
     answers = timed(lambda: pair.respond(queries, table))

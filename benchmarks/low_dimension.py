@@ -3,7 +3,7 @@
     python benchmarks/low_dimension.py      (DPKDE_DATA=folder adds Covertype)
 
 * sketching 10⁶ points in two dimensions, against KDEpy's FFTKDE on a 128 × 128 grid;
-* spline queries a second, against SciPy's cKDTree answering one nearest neighbour each;
+* spline queries per second, against SciPy's cKDTree answering one nearest neighbour each;
 * a fast Gauss query of order 8, in a domain and in one a hundred times its area;
 * publishing Covertype, 581,012 × 55.
 """
@@ -41,7 +41,7 @@ def main() -> None:
     tree = cKDTree(points[:100_000])
     ours, peer = race(lambda: release.kde(points), lambda: tree.query(points, workers=2), 3)
     print(
-        f"spline queries: {ROWS / ours:,.0f} a second (asked: 1,000,000); a nearest neighbour "
+        f"spline queries: {ROWS / ours:,.0f} per second (asked: 1,000,000); a nearest neighbour "
         f"among 100,000: {ROWS / peer:,.0f}; {plan.layout.summary}"
     )
 
@@ -56,7 +56,7 @@ def main() -> None:
         taken = timed(lambda wide=wide: wide.kde(points[:200_000])) / 200_000  # type: ignore[misc]
         print(
             f"fast Gauss of order 8, {2 * half:g} × {2 * half:g} bandwidths: "
-            f"{taken * 1e6:.1f} µs a query (asked: below 30)"
+            f"{taken * 1e6:.1f} µs per query (asked: below 30)"
         )
 
     folder = os.environ.get("DPKDE_DATA")

@@ -43,16 +43,16 @@ def published(points: Array, queries: Array, **settings: Any) -> Array:
 
 def synthetic(points: Array, queries: Array, mechanism: Any, **settings: Any) -> Array:
     """Ask a synthetic data set."""
-    made = mechanism.release(points, kernel=KERNEL, bounds=BOUNDS, **settings)
-    return np.asarray(made.kde(queries))
+    release = mechanism.release(points, kernel=KERNEL, bounds=BOUNDS, **settings)
+    return np.asarray(release.kde(queries))
 
 
 def answered(points: Array, queries: Array, mechanism: Any, **settings: Any) -> Array:
     """Ask a curator who knows the queries."""
-    found = prior.answer(
+    answers = prior.answer(
         points, queries, mechanism=mechanism, kernel=KERNEL, bounds=BOUNDS, **settings
     )
-    return np.asarray(found.kde)
+    return np.asarray(answers.kde)
 
 
 def mechanisms() -> Iterator[tuple[str, str, str, Callable[[Array, Array], Array]]]:
@@ -70,21 +70,22 @@ def mechanisms() -> Iterator[tuple[str, str, str, Callable[[Array, Array], Array
                 queries
             ),
         )
-    for label, given in (("ε = 1", PURE), ("ε = 1, δ = 1e-6", LOOSE)):
-        yield "publish (spline)", label, "defaults", bind(published, **given)
-        yield "publish (Fourier)", label, "defaults", bind(published, family="fourier", **given)
-        yield "publish (FastGauss)", label, "defaults", bind(published, family="fastgauss", **given)
+    for label, budget in (("ε = 1", PURE), ("ε = 1, δ = 1e-6", LOOSE)):
+        yield "publish (spline)", label, "defaults", bind(published, **budget)
+        yield "publish (Fourier)", label, "defaults", bind(published, family="fourier", **budget)
+        gauss = bind(published, family="fastgauss", **budget)
+        yield "publish (FastGauss)", label, "defaults", gauss
         for order in (8, 16, 32, 64, 128, 256):
             family = prior.Bernstein(order=order)
-            yield "Bernstein", label, f"k = {order}", bind(published, family=family, **given)
+            yield "Bernstein", label, f"k = {order}", bind(published, family=family, **budget)
         for degree in (6, 8, 10, 12, 16, 20):
             trig = prior.EvenTrig(degree=degree)
-            yield "EvenTrig", label, f"t = {degree}", bind(published, family=trig, **given)
+            yield "EvenTrig", label, f"t = {degree}", bind(published, family=trig, **budget)
         for rounds in (4, 8, 16, 32):
             weights = prior.PMW(rounds=rounds, points_per_axis=40)
-            yield "PMW", label, f"T = {rounds}", bind(synthetic, mechanism=weights, **given)
+            yield "PMW", label, f"T = {rounds}", bind(synthetic, mechanism=weights, **budget)
             asked = f"T = {rounds}, queries known"
-            yield "PMW (queries)", label, asked, bind(answered, mechanism=weights, **given)
+            yield "PMW (queries)", label, asked, bind(answered, mechanism=weights, **budget)
     for size, axis in ((2, 40), (4, 16), (4, 40), (6, 16), (7, 16)):
         small = prior.SmallDB(size=size, points_per_axis=axis)
         at = f"s = {size}, |U| = {axis}"
@@ -105,22 +106,22 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--releases", type=int, default=30)
     parser.add_argument("--rows", type=int, default=2000)
-    given = parser.parse_args()
-    whole = mixture(given.rows + 50)
+    arguments = parser.parse_args()
+    whole = mixture(arguments.rows + 50)
     points, queries = whole[:-50], whole[-50:]
     truth = dpkde.nonprivate.kde(points, queries, KERNEL)
     best: dict[tuple[str, str], tuple[float, float, float, str]] = {}
     for name, label, parameter, ask in mechanisms():
         ask(points, queries)  # compiled once
         errors, start = [], time.perf_counter()
-        for _ in range(given.releases):
+        for _ in range(arguments.releases):
             errors.append(float(np.abs(ask(points, queries) - truth).mean()))
-        seconds = (time.perf_counter() - start) / given.releases
-        spread = float(np.std(errors) / given.releases**0.5)
-        found = (float(np.mean(errors)), spread, seconds, parameter)
+        seconds = (time.perf_counter() - start) / arguments.releases
+        spread = float(np.std(errors) / arguments.releases**0.5)
+        figures = (float(np.mean(errors)), spread, seconds, parameter)
         key = (name, label)
-        if key not in best or found[0] < best[key][0]:
-            best[key] = found
+        if key not in best or figures[0] < best[key][0]:
+            best[key] = figures
     print("| mechanism | guarantee | best at | mean absolute error | seconds |")
     print("|---|---|---|---|---|")
     for (name, label), (error, spread, seconds, parameter) in sorted(

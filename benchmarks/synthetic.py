@@ -57,9 +57,9 @@ def main() -> None:
             kernel = dpkde.Gaussian(width)
             private = Private.open(mixture(rows, dim), kernel, [(-2, 2)] * dim)
             universe = Universe.over(private.frame, points_per_axis=axis)
-            held = private.kernel_sums(universe.points, LATTICE_BITS)
+            totals = private.kernel_sums(universe.points, LATTICE_BITS)
             table = kernel.evaluate(universe.points, universe.points)
-            truth = held.sums / (rows << LATTICE_BITS)
+            truth = totals.sums / (rows << LATTICE_BITS)
             for delta in ("0", "1e-6"):
                 guarantee = Guarantee.declare(epsilon=1, delta=delta, adjacency="replace")
                 for rounds in ROUNDS:
@@ -69,11 +69,12 @@ def main() -> None:
                         part = Fraction(1, 2 * rounds)
                         amount = pmw.better_amount(budget, part, Exponential)
                         with mock.patch.object(pmw, "Weights", Recorded):
-                            made = pmw.multiply_weights(
-                                held.sums, rows, table, rounds, amount, budget
+                            learned = pmw.multiply_weights(
+                                totals.sums, rows, table, rounds, amount, budget
                             )
-                        assert isinstance(made, Recorded)
-                        for i, weights in enumerate((made.values, np.mean(made.past, axis=0))):
+                        assert isinstance(learned, Recorded)
+                        averaged = np.mean(learned.past, axis=0)
+                        for i, weights in enumerate((learned.values, averaged)):
                             errors[i] += np.abs(weights @ table - truth).max() / RUNS
                     rule = pmw.usual_rounds(amount, rows)
                     print(

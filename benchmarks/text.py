@@ -42,7 +42,7 @@ def ours(path: Path) -> int:
 
 
 def main() -> None:
-    """Print megabytes a second, and the ratio."""
+    """Print megabytes per second, and the ratio."""
     chance = np.random.default_rng(0)
     frame = pd.DataFrame(
         chance.normal((-73.9, 40.7), 0.1, (ROWS, 2)).round(6), columns=["lon", "lat"]

@@ -19,27 +19,27 @@ RESULTS = Path("experiments/results")
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
-    made = argparse.ArgumentParser(
+    command = argparse.ArgumentParser(
         prog="python -m experiments",
         description="Regenerate the paper's figures and tables, with dpkde beside them.",
     )
-    made.add_argument(
+    command.add_argument(
         "--quick", action="store_true", help="generated data, a few minutes; no data are needed"
     )
-    made.add_argument(
+    command.add_argument(
         "--data",
         type=Path,
         metavar="FOLDER",
         help="folder with the data sets, prepared (.npz) or original; default: DPKDE_DATA",
     )
-    made.add_argument(
+    command.add_argument(
         "--out",
         type=Path,
         metavar="FOLDER",
         help="where to write; default: experiments/results, and a folder in it named after "
         "--points or --quick",
     )
-    made.add_argument(
+    command.add_argument(
         "--only",
         nargs="+",
         choices=list(EXPERIMENTS),
@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help=f"some of: {', '.join(EXPERIMENTS)}",
     )
-    own = made.add_argument_group(
+    own = command.add_argument_group(
         "a data set of your own", "with --quick, a few minutes; else the paper's full protocol"
     )
     own.add_argument("--points", type=Path, metavar="FILE", help=".npz (array X), .npy or CSV")
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="LOW:HIGH,…",
         help="public range of every column, one for all if alike: --bounds=-3:3,0:10",
     )
-    return made
+    return command
 
 
 def as_bounds(text: str) -> Pairs:
@@ -83,36 +83,37 @@ def as_bounds(text: str) -> Pairs:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; 1 where there is nothing to measure."""
-    made = parser()
-    given = made.parse_args(arguments)
-    settings: Settings = QUICK if given.quick else FULL
-    folder = given.data or (Path(os.environ["DPKDE_DATA"]) if "DPKDE_DATA" in os.environ else None)
+    command = parser()
+    options = command.parse_args(arguments)
+    settings: Settings = QUICK if options.quick else FULL
+    usual = os.environ.get("DPKDE_DATA")
+    folder = options.data or (None if usual is None else Path(usual))
     if folder is not None and not folder.is_dir():
-        made.error(f"there is no folder {folder}")
-    data, label = data_sets(settings, folder), "quick" if given.quick else ""
-    if given.points is not None:
-        if given.bandwidth is None:
-            made.error("--points needs --bandwidth")
+        command.error(f"there is no folder {folder}")
+    data, label = data_sets(settings, folder), "quick" if options.quick else ""
+    if options.points is not None:
+        if options.bandwidth is None:
+            command.error("--points needs --bandwidth")
         try:
-            task = of_your_own(given.points, given.bandwidth, given.bounds, settings.queries)
+            task = of_your_own(options.points, options.bandwidth, options.bounds, settings.queries)
             task.kernel  # noqa: B018 - refuses a bandwidth that is none
         except (MissingDataError, ValueError, dpkde.ParameterError) as error:
-            made.error(str(error))
+            command.error(str(error))
         data, label = [(task.name, lambda: task)], task.name
-    elif given.bandwidth is not None or given.bounds is not None:
-        made.error("--bandwidth and --bounds are for --points")
-    out = given.out or RESULTS / label
+    elif options.bandwidth is not None or options.bounds is not None:
+        command.error("--bandwidth and --bounds are for --points")
+    out = options.out or RESULTS / label
     try:
         out.mkdir(parents=True, exist_ok=True)
-        found = run(
-            settings, out, only=given.only, data=data, own=given.points is not None, tell=_tell
+        verdicts = run(
+            settings, out, only=options.only, data=data, own=options.points is not None, tell=_tell
         )
     except MissingDataError as error:
         _tell(str(error))
         return 1
     except OSError as error:
-        made.error(f"{out} cannot be written: {error}")
-    for verdict in found:
+        command.error(f"{out} cannot be written: {error}")
+    for verdict in verdicts:
         print(f"{verdict.word:>12}  {verdict.name}: {verdict.claim}")
     print(f"report: {out / 'report.md'}")
     return 0

@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.cache import Row
 from experiments.data import Task
-from experiments.drawing import banded, graded, hide, legend, logarithmic, panels, told
+from experiments.drawing import banded, graded, hide, in_words, legend, logarithmic, panels
 from experiments.protocol import FGT, PLAIN, RFF, SWEPT, Lab, sweep
 from experiments.summary import column, curves
 
@@ -28,26 +28,26 @@ def measure(task: Task, lab: Lab) -> list[Row]:
 
 
 def draw(rows: list[Row]) -> Any:
-    """Return a panel a data set and mechanism."""
-    names, found = column(rows, "data"), curves(rows)
+    """Return a panel for each data set and mechanism."""
+    names, all_curves = column(rows, "data"), curves(rows)
     figure, axes = panels(len(names), len(SWEPT))
     # The same ε has the same look in every panel, whichever budgets a data set is measured at.
-    budgets = sorted({epsilon for _, _, epsilon in found if math.isfinite(epsilon)})
+    budgets = sorted({epsilon for _, _, epsilon in all_curves if math.isfinite(epsilon)})
     for line, name in zip(axes, names, strict=True):
         for panel, mechanism in zip(line, SWEPT, strict=True):
             panel.set_title(f"{name}: {mechanism}")
-            if not any(key[:2] == (name, mechanism) for key in found):
+            if not any(key[:2] == (name, mechanism) for key in all_curves):
                 hide(panel, "does not run on these data")
                 continue
             logarithmic(panel, x=mechanism == RFF)
             for place, epsilon in enumerate(budgets):
-                curve = found.get((name, mechanism, epsilon))
+                curve = all_curves.get((name, mechanism, epsilon))
                 if curve is not None:
                     style = graded(place, len(budgets))
-                    banded(panel, curve.parameters, curve.errors, told(epsilon), style)
-            curve = found[name, mechanism, math.inf]
+                    banded(panel, curve.parameters, curve.errors, in_words(epsilon), style)
+            curve = all_curves[name, mechanism, math.inf]
             quiet = {"color": "#c4561a", "marker": "None", "linestyle": "-", "linewidth": 2.2}
-            banded(panel, curve.parameters, curve.errors, told(math.inf), quiet)
+            banded(panel, curve.parameters, curve.errors, in_words(math.inf), quiet)
             if mechanism != RFF:
                 panel.set_xticks(range(2, 15, 2))
             panel.set_xlabel(_BUDGETS[mechanism])

@@ -39,23 +39,23 @@ class Cache:
         whole = {"version": VERSION, "library": FINGERPRINT, **key}
         text = json.dumps(whole, sort_keys=True, default=str)
         path = self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
-        kept = _read(path)
-        if kept is not None:
+        stored = _read(path)
+        if stored is not None:
             self.reused += 1
-            return kept
-        found = measure()
-        write_text(path, json.dumps({"key": json.loads(text), "rows": found}))
+            return stored
+        rows = measure()
+        write_text(path, json.dumps({"key": json.loads(text), "rows": rows}))
         self.computed += 1
-        return found
+        return rows
 
 
 def _read(path: Path) -> list[Row] | None:
     """Return kept rows; None where there are none, or the file is damaged."""
     try:
-        found: list[Row] = json.loads(path.read_text(encoding="utf-8"))["rows"]
+        rows: list[Row] = json.loads(path.read_text(encoding="utf-8"))["rows"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found
+    return rows
 
 
 def write_text(path: Path, text: str) -> None:

@@ -42,9 +42,9 @@ def _verdict(name: str, claim: str, parts: list[tuple[bool, str]]) -> Verdict:
 
 def divergence(rows: list[Row]) -> Verdict:
     """Check that private error turns up past an optimum while error without noise falls."""
-    found, parts = curves(rows), []
-    for name, mechanism in dict.fromkeys((d, m) for d, m, _ in found if m in SWEPT):
-        of_one = _of(found, name, mechanism)
+    all_curves, parts = curves(rows), []
+    for name, mechanism in dict.fromkeys((d, m) for d, m, _ in all_curves if m in SWEPT):
+        of_one = _of(all_curves, name, mechanism)
         budgets = sorted(e for e in of_one if math.isfinite(e))
         if not budgets or math.inf not in of_one:
             continue
@@ -71,21 +71,21 @@ def divergence(rows: list[Row]) -> Verdict:
 
 
 def _of(
-    found: dict[tuple[str, str, float], Curve], name: str, mechanism: str
+    all_curves: dict[tuple[str, str, float], Curve], name: str, mechanism: str
 ) -> dict[float, Curve]:
-    return {e: curve for (d, m, e), curve in found.items() if (d, m) == (name, mechanism)}
+    return {e: curve for (d, m, e), curve in all_curves.items() if (d, m) == (name, mechanism)}
 
 
 def features_grow(rows: list[Row]) -> Verdict:
     """Check that the best number of features grows like εn: an exponent of one."""
     parts = []
-    found = curves(rows)
-    for name in dict.fromkeys(d for d, m, _ in found if m == RFF):
-        fit, optima = moving_optimum(_of(found, name, RFF), in_logarithms=True)
+    all_curves = curves(rows)
+    for name in dict.fromkeys(d for d, m, _ in all_curves if m == RFF):
+        fit, optima = moving_optimum(_of(all_curves, name, RFF), in_logarithms=True)
         if math.isnan(fit.slope):
             continue
         ok = fit.low <= 1.2 and fit.high >= 0.8
-        parts.append((ok, f"{name}: exponent {fit}, optima {_told(optima)}"))
+        parts.append((ok, f"{name}: exponent {fit}, optima {_listed(optima)}"))
     return _verdict(
         "features",
         "The best number of Fourier features grows like εn (exponent 1; the interval meets 0.8 to "
@@ -134,28 +134,27 @@ def order_needed_grows(rows: list[Row]) -> Verdict:
 
 def _orders(rows: list[Row], mechanism: str, find: Find) -> list[tuple[bool, str]]:
     parts = []
-    found = curves(rows)
-    for name in dict.fromkeys(d for d, m, _ in found if m == mechanism):
-        of_one = _of(found, name, mechanism)
+    all_curves = curves(rows)
+    for name in dict.fromkeys(d for d, m, _ in all_curves if m == mechanism):
+        of_one = _of(all_curves, name, mechanism)
         fit, optima = moving_optimum(of_one, in_logarithms=False, find=find)
         power, _ = moving_optimum(of_one, in_logarithms=True, find=find)
         if math.isnan(fit.slope):
             continue
         ok = fit.low > 0 and power.high < 0.5
-        parts.append(
-            (ok, f"{name}: ρ grows by {fit} a factor e of ε, as a power {power}, {_told(optima)}")
-        )
+        growth = f"{fit} for each factor e of ε, as a power {power}"
+        parts.append((ok, f"{name}: ρ grows by {growth}, {_listed(optima)}"))
     return parts
 
 
-def _told(optima: list[tuple[float, float]]) -> str:
+def _listed(optima: list[tuple[float, float]]) -> str:
     return ", ".join(f"{value:.3g} at ε = {epsilon:g}" for epsilon, value in optima)
 
 
 def _ratios(rows: list[Row], name: str, better: str, worse: str) -> dict[float, float]:
     """Return, for each ε, the least error of one mechanism over that of another."""
-    found = curves(row for row in rows if row["data"] == name)
-    ours, theirs = _of(found, name, better), _of(found, name, worse)
+    all_curves = curves(row for row in rows if row["data"] == name)
+    ours, theirs = _of(all_curves, name, better), _of(all_curves, name, worse)
     return {
         e: float(ours[e].means.min() / theirs[e].means.min())
         for e in sorted(ours)
@@ -171,8 +170,8 @@ def _beats(
         for better, worse in pairs:
             ratios = _ratios(rows, name, better, worse)
             if ratios:
-                told = ", ".join(f"{value:.2f} (ε = {e:g})" for e, value in ratios.items())
-                parts.append((max(ratios.values()) < 1, f"{name}: {better} / {worse} = {told}"))
+                values = ", ".join(f"{value:.2f} (ε = {e:g})" for e, value in ratios.items())
+                parts.append((max(ratios.values()) < 1, f"{name}: {better} / {worse} = {values}"))
     return parts
 
 
@@ -206,9 +205,9 @@ def sample_is_beaten(rows: list[Row]) -> Verdict:
     """Check that the best LSQ mechanism has less error than the constant answer."""
     parts = []
     for name in _names(rows):
-        found = [_ratios(rows, name, mechanism, SAMPLED) for mechanism in PAPERS]
-        for epsilon in sorted({e for ratios in found for e in ratios}):
-            least = min(ratios[epsilon] for ratios in found if epsilon in ratios)
+        all_ratios = [_ratios(rows, name, mechanism, SAMPLED) for mechanism in PAPERS]
+        for epsilon in sorted({e for ratios in all_ratios for e in ratios}):
+            least = min(ratios[epsilon] for ratios in all_ratios if epsilon in ratios)
             parts.append((least < 1, f"{name}, ε = {epsilon:g}: {least:.2f}"))
     return _verdict(
         "not constant",
@@ -264,7 +263,7 @@ def only_fourier_runs(rows: list[Row]) -> Verdict:
 
 def tables_scale(rows: list[Row]) -> Verdict:
     """Check the curator's time: linear in n, and for LSQ-RFF in d, and 1/α² features."""
-    wanted = {
+    ranges = {
         ("n", RFF): (0.7, 1.3),
         ("n", FGT): (0.5, 1.3),
         ("n", BERNSTEIN): (0.5, 1.3),
@@ -274,7 +273,7 @@ def tables_scale(rows: list[Row]) -> Verdict:
     }
     parts = []
     for row in scaling.exponents(rows):
-        range_ = wanted.get((row["axis"], row["mechanism"]))
+        range_ = ranges.get((row["axis"], row["mechanism"]))
         if range_ and row["quantity"] == "curator_seconds" and math.isfinite(row["slope"]):
             ok = range_[0] <= row["slope"] <= range_[1]
             words = (
@@ -291,18 +290,18 @@ def tables_scale(rows: list[Row]) -> Verdict:
 
 def queries_cost(rows: list[Row]) -> Verdict:
     """Check the exponents of q in the error of query release."""
-    wanted = {
+    ranges = {
         "Laplace": (0.85, 1.15),
         "Gaussian": (0.35, 0.65),
         "HRW": (-0.25, 0.25),
         "LSQ-RFF": (-0.25, 0.25),
         "dpkde": (-0.25, 0.25),
     }
-    found = release_queries.exponents(rows)
+    fits = release_queries.exponents(rows)
     parts = [
-        (low <= found[name].slope <= high, f"{name}: {found[name]}")
-        for name, (low, high) in wanted.items()
-        if name in found and math.isfinite(found[name].slope)
+        (low <= fits[name].slope <= high, f"{name}: {fits[name]}")
+        for name, (low, high) in ranges.items()
+        if name in fits and math.isfinite(fits[name].slope)
     ]
     return _verdict(
         "query release",
@@ -314,13 +313,13 @@ def queries_cost(rows: list[Row]) -> Verdict:
 
 def records_needed(rows: list[Row]) -> Verdict:
     """Check the exponents of 1/α in the sample complexity."""
-    found: dict[str, Fit] = sample_complexity.exponents(rows)
+    fits: dict[str, Fit] = sample_complexity.exponents(rows)
     parts = []
     for name, (low, high) in {RFF: (1.6, 2.4), FGT: (0.9, 1.7), OURS: (0.9, 1.4)}.items():
-        if name in found and math.isfinite(found[name].slope):
-            ok = low <= found[name].slope <= high
+        if name in fits and math.isfinite(fits[name].slope):
+            ok = low <= fits[name].slope <= high
             theory = sample_complexity.THEORY[name]
-            parts.append((ok, f"{name}: {found[name]}, theory {theory}"))
+            parts.append((ok, f"{name}: {fits[name]}, theory {theory}"))
     return _verdict(
         "sample complexity",
         "The records needed grow like 1/α² for LSQ-RFF, and nearly like 1/α for LSQ-FGT and ours.",

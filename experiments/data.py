@@ -99,11 +99,11 @@ class Task:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of points, queries, bandwidth and bounds: what measured rows depend on."""
-        found = hashlib.sha256(repr((self.bandwidth, self.bounds, self.window)).encode())
+        digest = hashlib.sha256(repr((self.bandwidth, self.bounds, self.window)).encode())
         for array in (self.points, self.queries):
-            found.update(repr(array.shape).encode())
-            found.update(np.ascontiguousarray(array).data)
-        return found.hexdigest()
+            digest.update(repr(array.shape).encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
 
 def exact_kde(points: Array, queries: Array, bandwidth: float) -> Array:
@@ -153,25 +153,25 @@ def generated(name: str, rows: int, queries: int) -> Task:
     if name == "mixture":
         centers, widths = generator.normal(size=(8, 2)) * 1.5, generator.uniform(0.1, 0.8, 8)
         label = generator.integers(0, 8, rows)
-        made = centers[label] + generator.normal(size=(rows, 2)) * widths[label, np.newaxis]
+        points = centers[label] + generator.normal(size=(rows, 2)) * widths[label, np.newaxis]
         box: Pairs = [(-4.0, 4.0)] * 2
-        return split(made, queries, name=name, title="mixture, d = 2", bandwidth=0.5, bounds=box)
+        return split(points, queries, name=name, title="mixture, d = 2", bandwidth=0.5, bounds=box)
     if name == "lattice":
         age = np.clip(np.rint(generator.normal(6.5, 1.6, rows) - 0.5), 0, 9) + 0.5
         days = np.clip(np.rint(generator.gamma(2.2, 2.0, rows)), 1, 14)
-        made, box = np.column_stack([age, days]), [(0.0, 10.0), (1.0, 14.0)]
-        return split(made, queries, name=name, title="lattice, d = 2", bandwidth=1.0, bounds=box)
+        points, box = np.column_stack([age, days]), [(0.0, 10.0), (1.0, 14.0)]
+        return split(points, queries, name=name, title="lattice, d = 2", bandwidth=1.0, bounds=box)
     if name.startswith("clusters-"):
         dim = int(name.removeprefix("clusters-"))
         centers = generator.normal(size=(12, dim)) * 0.35
-        made = centers[generator.integers(0, 12, rows)]
+        points = centers[generator.integers(0, 12, rows)]
         # Few columns are wide and the rest narrow, as in tables of measurements and indicators.
         widths = np.where(np.arange(dim) < 2, 1.0, 0.15)
-        made = made * np.where(np.arange(dim) < 2, 2.0, 0.3)
-        made += generator.normal(size=made.shape) * widths
+        points = points * np.where(np.arange(dim) < 2, 2.0, 0.3)
+        points += generator.normal(size=points.shape) * widths
         box = [(-4.0, 4.0) if axis < 2 else (-0.75, 0.75) for axis in range(dim)]
         return split(
-            made, queries, name=name, title=f"clusters, d = {dim}", bandwidth=1.5, bounds=box
+            points, queries, name=name, title=f"clusters, d = {dim}", bandwidth=1.5, bounds=box
         )
     raise ValueError(f"no generated data set is called {name!r}")
 
@@ -259,11 +259,11 @@ def read_covertype(path: Path) -> Array:
 
 def read_diabetes(path: Path) -> Array:
     """Return age bracket midpoint / 10 and days in hospital from ``diabetic_data.csv``."""
-    found = []
+    rows = []
     for row in csv.DictReader(_lines(path)):
         low, high = row["age"].strip("[)").split("-")
-        found.append(((float(low) + float(high)) / 20, float(row["time_in_hospital"])))
-    return np.array(found)
+        rows.append(((float(low) + float(high)) / 20, float(row["time_in_hospital"])))
+    return np.array(rows)
 
 
 def read_taxi(path: Path) -> Array:
@@ -284,8 +284,8 @@ def read_taxi(path: Path) -> Array:
 
 def read_glove(path: Path) -> Array:
     """Return the vectors of ``glove.6B.100d.txt``."""
-    made = (np.array(line.rstrip().split(" ")[-100:], dtype=np.float32) for line in _lines(path))
-    return np.array(list(made)).astype(np.float64)
+    vectors = (np.array(line.rstrip().split(" ")[-100:], dtype=np.float32) for line in _lines(path))
+    return np.array(list(vectors)).astype(np.float64)
 
 
 def _taxi(rows: Array, queries: int) -> Task:

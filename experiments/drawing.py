@@ -89,11 +89,11 @@ def panels(rows: int, columns: int, *, width: float = 3.4, height: float = 2.6) 
 
 def logarithmic(axes: Axes, *, x: bool = True, y: bool = True) -> None:
     """Give an axes logarithmic scales with few labels, but some within a decade."""
-    for wanted, axis, scale in (
+    for is_logarithmic, axis, scale in (
         (x, axes.xaxis, axes.set_xscale),
         (y, axes.yaxis, axes.set_yscale),
     ):
-        if wanted:
+        if is_logarithmic:
             scale("log")
             axis.set_major_locator(LogLocator(numticks=8))
             axis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(1.5, 0.7)))
@@ -110,12 +110,13 @@ def banded(axes: Axes, x: Any, errors: Any, label: str, style: dict[str, Any]) -
 
 def legend(figure: Figure) -> None:
     """Put one legend for all panels beside them, where no curve is."""
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    if found:
-        figure.legend(list(found.values()), list(found), loc="outside right upper", frameon=False)
+            handles.setdefault(label, handle)
+    if handles:
+        where = "outside right upper"
+        figure.legend(list(handles.values()), list(handles), loc=where, frameon=False)
 
 
 def hide(axes: Axes, words: str) -> None:
@@ -138,7 +139,7 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     return paths
 
 
-def told(epsilon: float) -> str:
+def in_words(epsilon: float) -> str:
     """Return ε in words."""
     return f"ε = {epsilon:g}" if math.isfinite(epsilon) else "without noise"
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.cache import Row
 from experiments.data import Array, Task, exact_kde
-from experiments.drawing import panels, told
+from experiments.drawing import in_words, panels
 from experiments.privacy import best_parameter
 from experiments.progress import tracked
 from experiments.protocol import FGT, OURS, RFF, Lab, epsilons_of, noisy_answers, sweep
@@ -101,7 +101,7 @@ def draw(rows: list[Row]) -> Any:
                     values, origin="lower", cmap="Greys", vmin=0, vmax=top, aspect="auto"
                 )
                 panel.set_title(
-                    mechanism if mechanism == TRUTH else f"{mechanism}, {told(epsilon)}"
+                    mechanism if mechanism == TRUTH else f"{mechanism}, {in_words(epsilon)}"
                 )
             line[0].set_ylabel(name)
         if shown is not None:

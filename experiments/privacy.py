@@ -18,7 +18,7 @@ TITLE = "Error against privacy"
 TEXT = (
     "Mean over trials at the parameter of least error, which is found on the very queries that "
     "are asked; the band is from the least to the largest trial. *Bernstein* has the noise of the "
-    "original, one a node; *Bernstein, tight* the noise of the sharper bound in `dpkde.prior`. "
+    "original, one per node; *Bernstein, tight* the noise of the sharper bound in `dpkde.prior`. "
     "*NoisySample* is not private. *dpkde* is `publish` with its defaults, with a private count."
 )
 
@@ -30,14 +30,14 @@ def measure(task: Task, lab: Lab) -> list[Row]:
 
 def best_rows(rows: list[Row]) -> list[Row]:
     """Return the rows at the parameter of least mean error; noise-free rows are left out."""
-    chosen = {key: curve.parameters[curve.best] for key, curve in curves(rows).items()}
-    kept = []
-    for row in rows:
-        best = chosen[row["data"], row["mechanism"], row["epsilon"]]
-        parameter = row["parameter"]
-        if math.isfinite(row["epsilon"]) and (math.isnan(parameter) or parameter == best):
-            kept.append(row)
-    return kept
+    best = {key: curve.parameters[curve.best] for key, curve in curves(rows).items()}
+
+    def is_best(row: Row) -> bool:
+        parameter = row["parameter"]  # NaN where a mechanism has none
+        key = (row["data"], row["mechanism"], row["epsilon"])
+        return math.isnan(parameter) or bool(parameter == best[key])
+
+    return [row for row in rows if math.isfinite(row["epsilon"]) and is_best(row)]
 
 
 def best_parameter(rows: list[Row], name: str, mechanism: str, epsilon: float) -> int | None:
@@ -47,17 +47,17 @@ def best_parameter(rows: list[Row], name: str, mechanism: str, epsilon: float) -
 
 
 def draw(rows: list[Row]) -> Any:
-    """Return a panel a data set."""
-    names, found = column(rows, "data"), curves(rows)
+    """Return a panel for each data set."""
+    names, all_curves = column(rows, "data"), curves(rows)
     columns = min(2, len(names))
     figure, axes = panels(math.ceil(len(names) / columns), columns, width=4.0, height=3.0)
     for panel, name in zip(axes.flat, names, strict=False):
         panel.set_title(name)
         logarithmic(panel)
         for mechanism in column(rows, "mechanism"):
-            budgets = sorted(e for d, m, e in found if (d, m) == (name, mechanism))
+            budgets = sorted(e for d, m, e in all_curves if (d, m) == (name, mechanism))
             if budgets:
-                errors = np.array([found[name, mechanism, e].errors[0] for e in budgets])
+                errors = np.array([all_curves[name, mechanism, e].errors[0] for e in budgets])
                 banded(panel, budgets, errors, mechanism, look(mechanism))
         panel.set_xlabel("ε")
         panel.set_ylabel("mean absolute error")

@@ -150,8 +150,8 @@ class Mechanism:
         """Yield a table a parameter. Of a random family later trials make only the largest."""
         if not self.is_random or trial == 0:
             for parameter in parameters:
-                made = tabulate(task, self.family(parameter), trial)
-                yield replace(made, bounds=self.widen(made.bounds))
+                table = tabulate(task, self.family(parameter), trial)
+                yield replace(table, bounds=self.widen(table.bounds))
             return
         largest = tabulate(task, self.family(max(parameters)), trial)
         for parameter in parameters:
@@ -168,7 +168,7 @@ def _orders(task: Task, settings: Settings) -> tuple[int, ...]:
 
 
 def _every_node(bounds: Bounds) -> Bounds:
-    """Return the L1 bound of the original: one a node, whatever the kernel."""
+    """Return the L1 bound of the original: one per node, whatever the kernel."""
     return replace(bounds, l1=bounds.cells * bounds.linf)
 
 
@@ -251,14 +251,16 @@ def _pieces(task: Task, settings: Settings) -> Iterator[_Piece]:
             yield own, one
 
 
-def _row(task: Task, name: str, parameter: float, epsilon: float, trial: int, found: Array) -> Row:
+def _row(
+    task: Task, name: str, parameter: float, epsilon: float, trial: int, answers: Array
+) -> Row:
     return {
         "data": task.name,
         "mechanism": name,
         "parameter": parameter,
         "epsilon": epsilon,
         "trial": trial,
-        "error": float(np.abs(found - task.truth).mean()),
+        "error": float(np.abs(answers - task.truth).mean()),
     }
 
 
@@ -271,12 +273,12 @@ def _of_tables(
 ) -> list[Row]:
     rows = []
     warm(task, mechanism.family(parameters[0]))
-    made = mechanism.tables(task, parameters, trials[0])
-    for parameter, table in zip(parameters, made, strict=True):
+    tables = mechanism.tables(task, parameters, trials[0])
+    for parameter, table in zip(parameters, tables, strict=True):
         for trial in trials:
             for epsilon in epsilons:
-                found, spent = table.answer(task.queries, epsilon)
-                row = _row(task, mechanism.name, parameter, epsilon, trial, found)
+                answers, spent = table.answer(task.queries, epsilon)
+                row = _row(task, mechanism.name, parameter, epsilon, trial, answers)
                 rows.append(row | {"seconds": table.seconds + spent, "cells": table.cells})
     return rows
 
@@ -292,8 +294,8 @@ def _of_sample(task: Task, trial: int, epsilons: tuple[float, ...]) -> list[Row]
     for epsilon in epsilons:
         law = DiscreteLaplace(Fraction(1 << 20) / exactly(epsilon))
         noise = float(draw(law, 1)[0]) / (1 << 20) / len(task.points)
-        found = np.full(len(task.queries), mean + noise)
-        row = _row(task, SAMPLED, SAMPLE, epsilon, trial, found)
+        answers = np.full(len(task.queries), mean + noise)
+        row = _row(task, SAMPLED, SAMPLE, epsilon, trial, answers)
         rows.append(row | {"seconds": seconds, "cells": 1})
     return rows
 
@@ -304,8 +306,8 @@ def _of_ours(task: Task, trial: int, epsilons: tuple[float, ...]) -> list[Row]:
         start = time.perf_counter()
         release = publish(task, epsilon, trial)
         seconds = time.perf_counter() - start
-        found = release.kde(task.queries, clip=False)
-        row = _row(task, OURS, math.nan, epsilon, trial, found)
+        answers = release.kde(task.queries, clip=False)
+        row = _row(task, OURS, math.nan, epsilon, trial, answers)
         rows.append(row | {"seconds": seconds, "cells": release.table.size})
     return rows
 

@@ -56,8 +56,8 @@ def measure(lab: Lab) -> list[Row]:
         }
 
         def one(name: str = name, size: int = size) -> list[Row]:
-            mechanism, given, _ = MECHANISMS[name]
-            found = []
+            mechanism, more, _ = MECHANISMS[name]
+            rows = []
             for trial in range(settings.trials):
                 # Spread over the bounds: then a few queries are as hard as many.
                 queries = np.random.default_rng(trial).uniform(0, 4, size=(size, 1))
@@ -69,10 +69,10 @@ def measure(lab: Lab) -> list[Row]:
                     kernel=_KERNEL,
                     bounds=_BOUNDS,
                     epsilon=1,
-                    **given,
+                    **more,
                 )
                 errors = np.abs(answers.kde - truth)
-                found.append(
+                rows.append(
                     {
                         "mechanism": name,
                         "queries": size,
@@ -81,7 +81,7 @@ def measure(lab: Lab) -> list[Row]:
                         "largest": float(errors.max()),
                     }
                 )
-            return found
+            return rows
 
         rows += lab.cache.rows(key, one)
     return rows
@@ -99,7 +99,7 @@ def exponents(rows: list[Row]) -> dict[str, Fit]:
 
 
 def draw(rows: list[Row]) -> Any:
-    """Return error over the number of queries, a curve a mechanism."""
+    """Return error over the number of queries, a curve for each mechanism."""
     figure, axes = panels(1, 1, width=4.6, height=3.2)
     panel = axes[0, 0]
     logarithmic(panel)

@@ -20,7 +20,7 @@ def write(
     settings: Settings,
     measured: dict[str, list[Row]],
     modules: dict[str, Any],
-    found: Sequence[Verdict],
+    verdicts: Sequence[Verdict],
     missing: Sequence[str],
     described: Sequence[str],
     seconds: float,
@@ -41,8 +41,8 @@ def write(
         parts += ["## Data", _bullets(described)]
     if missing:
         parts += ["## Not measured", _bullets(missing)]
-    if found:
-        parts += ["## Claims", claims_table(found)]
+    if verdicts:
+        parts += ["## Claims", claims_table(verdicts)]
     for name, rows in measured.items():
         module = modules[name]
         parts += [f"## {module.TITLE}", module.TEXT]
@@ -67,10 +67,10 @@ def _bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def claims_table(found: Sequence[Verdict]) -> str:
+def claims_table(verdicts: Sequence[Verdict]) -> str:
     """Return a line a claim, and what was measured below."""
-    lines = [(v.name, v.claim, f"**{v.word}**") for v in found]
-    details = _bullets(f"**{v.name}** ({v.word}): {v.sentence}." for v in found)
+    lines = [(v.name, v.claim, f"**{v.word}**") for v in verdicts]
+    details = _bullets(f"**{v.name}** ({v.word}): {v.sentence}." for v in verdicts)
     return table_of(("check", "claim", "result"), lines) + "\n\n" + details
 
 
@@ -102,10 +102,10 @@ def _bandwidth_table(rows: list[Row]) -> str:
 
 
 def _budget_table(rows: list[Row]) -> str:
-    found, lines = curves(rows), []
+    all_curves, lines = curves(rows), []
     for name in column(rows, "data"):
         for mechanism in SWEPT:
-            of_one = {e: c for (d, m, e), c in found.items() if (d, m) == (name, mechanism)}
+            of_one = {e: c for (d, m, e), c in all_curves.items() if (d, m) == (name, mechanism)}
             if not of_one:
                 continue
             fit, _ = moving_optimum(of_one, in_logarithms=mechanism == RFF)
@@ -136,13 +136,13 @@ def _budget_table(rows: list[Row]) -> str:
 
 
 def _privacy_table(rows: list[Row]) -> str:
-    found, lines = curves(rows), []
+    all_curves, lines = curves(rows), []
     mechanisms = column(rows, "mechanism")
     for name in column(rows, "data"):
-        for epsilon in sorted({e for d, _, e in found if d == name}):
+        for epsilon in sorted({e for d, _, e in all_curves if d == name}):
             cells = []
             for mechanism in mechanisms:
-                curve = found.get((name, mechanism, epsilon))
+                curve = all_curves.get((name, mechanism, epsilon))
                 cells.append(
                     "–"
                     if curve is None
@@ -170,8 +170,8 @@ def _runtime_table(rows: list[Row]) -> str:
                 ]
                 if some:
                     best = min(some, key=lambda row: row["error"])
-                    told = (number(best["error"]), number(best["seconds"]))
-                    lines.append((name, f"{epsilon:g}", mechanism, *told))
+                    figures = (number(best["error"]), number(best["seconds"]))
+                    lines.append((name, f"{epsilon:g}", mechanism, *figures))
     return table_of(("data", "ε", "mechanism", "least error", "curator time there, s"), lines)
 
 
@@ -195,24 +195,24 @@ def _scaling_table(rows: list[Row]) -> str:
 
 def _release_table(rows: list[Row]) -> str:
     sizes = sorted({row["queries"] for row in rows})
-    found, lines = release_queries.exponents(rows), []
+    fits, lines = release_queries.exponents(rows), []
     for name in column(rows, "mechanism"):
         means = []
         for size in sizes:
             some = [r["error"] for r in rows if (r["mechanism"], r["queries"]) == (name, size)]
             means.append(number(sum(some) / len(some)))
-        lines.append((name, *means, str(found[name]), release_queries.MECHANISMS[name][2]))
+        lines.append((name, *means, str(fits[name]), release_queries.MECHANISMS[name][2]))
     heads = ("mechanism", *(f"q = {size}" for size in sizes), "exponent [95 %]", "theory")
     return table_of(heads, lines)
 
 
 def _complexity_table(rows: list[Row]) -> str:
-    found = sample_complexity.exponents(rows)
+    fits = sample_complexity.exponents(rows)
     lines = [
         (
             name,
             *(_least_rows(rows, name, alpha) for alpha in ALPHAS),
-            str(found[name]),
+            str(fits[name]),
             sample_complexity.THEORY[name],
         )
         for name in column(rows, "mechanism")
@@ -222,9 +222,9 @@ def _complexity_table(rows: list[Row]) -> str:
 
 
 def _least_rows(rows: list[Row], name: str, alpha: float) -> str:
-    found = sample_complexity.smallest_rows(rows, name, alpha)
+    least = sample_complexity.smallest_rows(rows, name, alpha)
     fewest = min(row["rows"] for row in rows)
-    return f"≤ {fewest}" if found == fewest else number(found)
+    return f"≤ {fewest}" if least == fewest else number(least)
 
 
 _TABLES = {

@@ -82,7 +82,7 @@ def run(
         Whether the data are the user's: experiments that generate their own are then left out,
         unless named.
     tell
-        Is told what is being done.
+        Takes a line about what is being done.
 
     Raises `MissingDataError` where there is nothing to measure; nothing is then written.
     """
@@ -110,15 +110,15 @@ def run(
         if rows:
             write_text(out / f"{name}.csv", as_csv(rows))
             drawing.save(EXPERIMENTS[name].draw(rows), out, name)
-    found = verdicts(measured)
+    judged = verdicts(measured)
     if own or only:  # of a part, only what was measured is judged
-        found = [verdict for verdict in found if verdict.passed is not None]
+        judged = [verdict for verdict in judged if verdict.passed is not None]
     words = report.write(
-        settings, measured, EXPERIMENTS, found, missing, described, time.perf_counter() - start
+        settings, measured, EXPERIMENTS, judged, missing, described, time.perf_counter() - start
     )
     write_text(out / "report.md", words)
     tell(f"{lab.cache.computed} pieces measured, {lab.cache.reused} answered from those kept")
-    return found
+    return judged
 
 
 def _loaded(

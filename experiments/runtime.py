@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.cache import Row
 from experiments.data import Task
-from experiments.drawing import legend, logarithmic, look, panels, told
+from experiments.drawing import in_words, legend, logarithmic, look, panels
 from experiments.protocol import OURS, SAMPLED, Lab, compared
 from experiments.summary import column, curves
 
@@ -23,8 +23,8 @@ TEXT = (
 
 def measure(task: Task, lab: Lab) -> list[Row]:
     """Return mean errors and median times at the budgets of the curves over time."""
-    wanted = set(lab.settings.time_epsilons)
-    found = curves(row for row in compared(task, lab) if row["epsilon"] in wanted)
+    budgets = set(lab.settings.time_epsilons)
+    all_curves = curves(row for row in compared(task, lab) if row["epsilon"] in budgets)
     return [
         {
             "data": name,
@@ -36,7 +36,7 @@ def measure(task: Task, lab: Lab) -> list[Row]:
             "least": float(errors.min()),
             "largest": float(errors.max()),
         }
-        for (name, mechanism, epsilon), curve in found.items()
+        for (name, mechanism, epsilon), curve in all_curves.items()
         for parameter, seconds, errors in zip(
             curve.parameters, curve.seconds, curve.errors, strict=True
         )
@@ -44,13 +44,13 @@ def measure(task: Task, lab: Lab) -> list[Row]:
 
 
 def draw(rows: list[Row]) -> Any:
-    """Return a panel a data set and budget."""
+    """Return a panel for each data set and budget."""
     names = column(rows, "data")
     budgets = list(dict.fromkeys(row["epsilon"] for row in rows))
     figure, axes = panels(len(names), len(budgets), width=3.8)
     for line, name in zip(axes, names, strict=True):
         for panel, epsilon in zip(line, budgets, strict=True):
-            panel.set_title(f"{name}, {told(epsilon)}")
+            panel.set_title(f"{name}, {in_words(epsilon)}")
             logarithmic(panel)
             for mechanism in column(rows, "mechanism"):
                 some = sorted(

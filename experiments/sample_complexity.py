@@ -90,7 +90,7 @@ def _held(task: Task, family: Family, trials: int) -> float:
 
 def exponents(rows: list[Row]) -> dict[str, Fit]:
     """Return the slope of ln n over ln 1/α, where α is below a quarter: above, nothing is told."""
-    found = {}
+    fits = {}
     for name in column(rows, "mechanism"):
         some = [row for row in rows if row["mechanism"] == name and 0 < row["alpha"] < 0.25]
         across = np.array([-math.log(row["alpha"]) for row in some])
@@ -98,8 +98,8 @@ def exponents(rows: list[Row]) -> dict[str, Fit]:
         # n is what was set and α what was measured: regress α on n, then turn the slope over.
         back = fitted(up.tolist(), across.tolist())
         ends = sorted([_turned(back.low), _turned(back.high)])
-        found[name] = Fit(_turned(back.slope), *ends)
-    return found
+        fits[name] = Fit(_turned(back.slope), *ends)
+    return fits
 
 
 def _turned(slope: float) -> float:
@@ -110,18 +110,18 @@ def smallest_rows(rows: list[Row], name: str, alpha: float) -> float:
     """Return the smallest n at which α holds, between measured ones by logarithms; NaN if none."""
     some = sorted((row["rows"], row["alpha"]) for row in rows if row["mechanism"] == name)
     before: tuple[int, float] | None = None
-    for count, held in some:
-        if held <= alpha:
+    for count, error in some:
+        if error <= alpha:
             if before is None:
                 return float(count)
-            part = math.log(before[1] / alpha) / math.log(before[1] / held)
+            part = math.log(before[1] / alpha) / math.log(before[1] / error)
             return float(before[0] * (count / before[0]) ** part)
-        before = (count, held)
+        before = (count, error)
     return math.nan
 
 
 def draw(rows: list[Row]) -> Any:
-    """Return the smallest n over α, a curve a mechanism."""
+    """Return the smallest n over α, a curve for each mechanism."""
     figure, axes = panels(1, 1, width=4.6, height=3.2)
     panel = axes[0, 0]
     logarithmic(panel)

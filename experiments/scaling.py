@@ -46,8 +46,8 @@ THEORY: dict[tuple[str, str], tuple[str, str, str]] = {
     ("d", BERNSTEIN): ("×(k+1)", "×(k+1)", "×(k+1)"),
     ("d", TRIG): ("×t", "×t", "×t"),
     ("d", OURS): ("×(p+1)", "×(width/h + p)", "×near nodes"),
-    ("d", PMW): ("×(points an axis)², and those grow", "×points an axis", "×points an axis"),
-    ("d", SMALL): ("×(points an axis)⁴, and those grow", "×1 (and d numbers a point)", "×1"),
+    ("d", PMW): ("×(points per axis)², and those grow", "×points per axis", "×points per axis"),
+    ("d", SMALL): ("×(points per axis)⁴, and those grow", "×1 (and d numbers per point)", "×1"),
     ("1/α", RFF): ("2", "2", "2"),
     ("1/α", FGT): ("0 (logarithms)", "0 (logarithms)", "0 (logarithms)"),
     ("1/α", BERNSTEIN): ("d = 2", "d = 2", "d = 2"),
@@ -116,10 +116,10 @@ def _pieces(lab: Lab) -> Iterator[_Piece]:
 
 
 def _flat(rows: int, dim: int) -> Task:
-    """Return uniform points in a box of four bandwidths an axis."""
-    made = np.random.default_rng(dim).uniform(-2, 2, size=(rows + _QUERIES, dim))
+    """Return uniform points in a box of four bandwidths per axis."""
+    points = np.random.default_rng(dim).uniform(-2, 2, size=(rows + _QUERIES, dim))
     box: Pairs = [(-2.0, 2.0)] * dim
-    return split(made, _QUERIES, name=f"flat-{dim}", title="", bandwidth=1.0, bounds=box)
+    return split(points, _QUERIES, name=f"flat-{dim}", title="", bandwidth=1.0, bounds=box)
 
 
 def _piece(
@@ -182,7 +182,7 @@ def _by_error(lab: Lab) -> Iterator[_Piece]:
 
 
 def _smooth(rows: int) -> Task:
-    """Return the mixture in a box of four bandwidths an axis."""
+    """Return the mixture in a box of four bandwidths per axis."""
     task = generated("mixture", rows, 100)
     both = np.concatenate([task.points, task.queries])
     return split(both, 100, name="mixture", title="", bandwidth=2.0, bounds=task.bounds)
@@ -195,8 +195,8 @@ def smallest(
     if len(grid) == 1:  # random families: by their rate, since one draw may be lucky
         return grid[0]
     for parameter in grid:
-        found, _ = tabulate(task, make(parameter)).answer(task.queries, NO_NOISE)
-        if np.abs(found - task.truth).max() <= alpha:
+        answers, _ = tabulate(task, make(parameter)).answer(task.queries, NO_NOISE)
+        if np.abs(answers - task.truth).max() <= alpha:
             return parameter
     return None
 
@@ -224,25 +224,25 @@ def _synthetic(key: Row, alpha: float, rows: int, dim: int, repeats: int) -> lis
     try:
         if key["mechanism"] == SMALL:
             mechanism = prior.SmallDB(size=math.ceil(0.25 / alpha**2), alpha=alpha)
-        made = mechanism.release(points, kernel=kernel, bounds=bounds, epsilon=1)
+        release = mechanism.release(points, kernel=kernel, bounds=bounds, epsilon=1)
     except dpkde.ParameterError:
         return []  # beyond what it can do, which is the finding
     asked, curating, querying = points[:_QUERIES], [], []
     for _ in range(repeats):
         start = time.perf_counter()
-        made = mechanism.release(points, kernel=kernel, bounds=bounds, epsilon=1)
+        release = mechanism.release(points, kernel=kernel, bounds=bounds, epsilon=1)
         curating.append(time.perf_counter() - start)
         start = time.perf_counter()
-        made.kde(asked)
+        release.kde(asked)
         querying.append((time.perf_counter() - start) / len(asked))
-    size = len(made.points)
-    found = {"curator_seconds": min(curating), "cells": size, "query_seconds": min(querying)}
-    return [key | {"parameter": size} | found]
+    size = len(release.points)
+    quantities = {"curator_seconds": min(curating), "cells": size, "query_seconds": min(querying)}
+    return [key | {"parameter": size} | quantities]
 
 
 def exponents(rows: list[Row]) -> list[Row]:
     """Return the fitted exponent of every axis, mechanism and quantity, beside the theory."""
-    found = []
+    table = []
     for axis in column(rows, "axis"):
         for name in column(rows, "mechanism"):
             some = [r for r in rows if (r["axis"], r["mechanism"]) == (axis, name)]
@@ -255,7 +255,7 @@ def exponents(rows: list[Row]) -> list[Row]:
             theory = THEORY.get((axis, name), ("", "", ""))
             for place, quantity in enumerate(QUANTITIES):
                 fit = fitted(across, [math.log(row[quantity]) for row in some])
-                found.append(
+                table.append(
                     {
                         "axis": axis,
                         "mechanism": name,
@@ -265,7 +265,7 @@ def exponents(rows: list[Row]) -> list[Row]:
                         "theory": theory[place],
                     }
                 )
-    return found
+    return table
 
 
 def _factor(fit: Fit) -> str:
@@ -273,13 +273,13 @@ def _factor(fit: Fit) -> str:
 
 
 def draw(rows: list[Row]) -> Any:
-    """Return a panel a quantity and axis."""
+    """Return a panel for each quantity and axis."""
     axes_names = column(rows, "axis")
     figure, axes = panels(len(QUANTITIES), len(axes_names), width=3.0, height=2.3)
     labels = {
         "curator_seconds": "curator time, s",
         "cells": "numbers released",
-        "query_seconds": "time a query, s",
+        "query_seconds": "time per query, s",
     }
     for line, quantity in zip(axes, QUANTITIES, strict=True):
         for panel, axis in zip(line, axes_names, strict=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 from experiments.cache import Row
 from experiments.data import Task
-from experiments.drawing import legend, look, panels, told
+from experiments.drawing import in_words, legend, look, panels
 from experiments.privacy import best_parameter
 from experiments.progress import tracked
 from experiments.protocol import BERNSTEIN, FGT, OURS, RFF, Lab, noisy_answers, sweep
@@ -15,8 +15,8 @@ from experiments.summary import column
 NAME = "scatter"
 TITLE = "Ground truth against private estimates"
 TEXT = (
-    "A point a query, from one release of each mechanism at its best parameter. The line is where "
-    "estimates are exact. Estimates beyond the frame are drawn at its edge."
+    "One point for each query, from one release of each mechanism at its best parameter. The line "
+    "is where estimates are exact. Estimates beyond the frame are drawn at its edge."
 )
 _SHOWN = (BERNSTEIN, RFF, FGT, OURS)
 
@@ -33,7 +33,7 @@ def measure(task: Task, lab: Lab) -> list[Row]:
         key = {"scatter": task.fingerprint, "name": name, "epsilon": epsilon, "parameter": best}
 
         def one(name: str = name, epsilon: float = epsilon, best: int = best) -> list[Row]:
-            found = noisy_answers(task, name, best, epsilon, 0, task.queries)
+            answers = noisy_answers(task, name, best, epsilon, 0, task.queries)
             return [
                 {
                     "data": task.name,
@@ -43,7 +43,7 @@ def measure(task: Task, lab: Lab) -> list[Row]:
                     "truth": float(truth),
                     "estimate": float(estimate),
                 }
-                for place, (truth, estimate) in enumerate(zip(task.truth, found, strict=True))
+                for place, (truth, estimate) in enumerate(zip(task.truth, answers, strict=True))
             ]
 
         rows += lab.cache.rows(key, one)
@@ -51,7 +51,7 @@ def measure(task: Task, lab: Lab) -> list[Row]:
 
 
 def draw(rows: list[Row]) -> Any:
-    """Return a panel a data set and ε."""
+    """Return a panel for each data set and ε."""
     names = column(rows, "data")
     budgets = sorted({row["epsilon"] for row in rows})
     figure, axes = panels(len(names), len(budgets), width=2.9, height=2.7)
@@ -59,7 +59,7 @@ def draw(rows: list[Row]) -> Any:
         most = max(row["truth"] for row in rows if row["data"] == name) * 1.15
         low, high = -0.25 * most, 1.25 * most
         for panel, epsilon in zip(line, budgets, strict=True):
-            panel.set_title(f"{name}, {told(epsilon)}")
+            panel.set_title(f"{name}, {in_words(epsilon)}")
             panel.plot([0, most], [0, most], color="#888888", linewidth=0.9)
             for mechanism in _SHOWN:
                 some = [

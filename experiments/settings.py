@@ -24,7 +24,7 @@ class Settings:
     rows
         Points of a generated data set.
     map_cells, map_epsilons
-        Cells an axis of a heat map, and its budgets.
+        Cells per axis of a heat map, and its budgets.
     scatter_epsilons, time_epsilons
         Budgets of the scatter plots and of the curves over curator time.
     scaling_rows, scaling_dims, scaling_high_dims, scaling_errors, repeats

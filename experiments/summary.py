@@ -59,17 +59,17 @@ def curves(rows: Iterable[Row]) -> dict[tuple[str, str, float], Curve]:
         parameter = row["parameter"]
         parameter = 0.0 if parameter is None or math.isnan(parameter) else float(parameter)
         groups[key].setdefault(parameter, {})[row["trial"]] = row
-    made = {}
-    for key, found in groups.items():
-        parameters = sorted(found)
-        trials = sorted(set.intersection(*(set(found[p]) for p in parameters)))
-        errors = [[found[p][t]["error"] for t in trials] for p in parameters]
-        made[key] = Curve(
+    by_key = {}
+    for key, group in groups.items():
+        parameters = sorted(group)
+        trials = sorted(set.intersection(*(set(group[p]) for p in parameters)))
+        errors = [[group[p][t]["error"] for t in trials] for p in parameters]
+        by_key[key] = Curve(
             np.array(parameters),
             np.array(errors),
-            np.array([_median([r["seconds"] for r in found[p].values()]) for p in parameters]),
+            np.array([_median([r["seconds"] for r in group[p].values()]) for p in parameters]),
         )
-    return made
+    return by_key
 
 
 def _median(values: Sequence[float]) -> float:
@@ -148,18 +148,18 @@ def moving_optimum(
     if len(inside) < 2:
         return Fit(math.nan, math.nan, math.nan), optima
 
-    def slope(found: Sequence[float]) -> float:
-        values = np.log(found) if in_logarithms else np.asarray(found)
+    def slope(places: Sequence[float]) -> float:
+        values = np.log(places) if in_logarithms else np.asarray(places)
         return float(np.polyfit(np.log(list(inside)), values, 1)[0])
 
     generator = np.random.default_rng(0)
     drawn = []
     for _ in range(RESAMPLES):
-        found = []
+        resampled = []
         for curve in inside.values():
             count = curve.errors.shape[1]
             means = curve.errors[:, generator.integers(0, count, count)].mean(axis=1)
-            found.append(find(curve.parameters, means))
-        drawn.append(slope(found))
+            resampled.append(find(curve.parameters, means))
+        drawn.append(slope(resampled))
     low, high = np.quantile(drawn, [0.025, 0.975])
     return Fit(slope([value for _, value in optima]), float(low), float(high)), optima

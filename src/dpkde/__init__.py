@@ -1,4 +1,4 @@
-"""dpkde: publish the density of a private data set once; let anyone query it for ever.
+"""dpkde: publish the density of a private data set once; let anyone query it forever.
 
 ::
 

@@ -8,15 +8,15 @@ and terms of the families, and what the planner predicts and chooses.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import dpkde
 from dpkde.families.base import Family
-from dpkde.families.registry import registry
+from dpkde.families.registry import FAMILIES
 from dpkde.kernels import Kernel
-from dpkde.planning.choice import Candidate
 from dpkde.space.domain import Domain, as_domain
 from dpkde.space.frame import Frame
 
@@ -50,8 +50,7 @@ def _terms(kind: type[Family], kernel: Kernel) -> str:
     frame = Frame.of(kernel, _domain(kernel, *WIDE), WIDE[0])
     if kind.obstacle(frame) is not None:
         return "–"
-    told = kind.terms(frame)
-    return f"{told.cost}<br>{told.bias}<br>{told.sensitivity}"
+    return "<br>".join(kind.terms(frame))
 
 
 def _predicted(kernel: Kernel, dim: int, width: float) -> str:
@@ -63,21 +62,19 @@ def _predicted(kernel: Kernel, dim: int, width: float) -> str:
         epsilon=EPSILON,
         expected_rows=ROWS,
     )
-    return ", ".join(_error(entry) for entry in plan.considered if entry.prediction)
-
-
-def _error(entry: Candidate) -> str:
-    assert entry.prediction is not None
-    return f"{entry.name} {entry.prediction.error:.1g}"
+    return ", ".join(
+        f"{entry.name} {entry.prediction.error:.1g}"
+        for entry in plan.considered
+        if entry.prediction
+    )
 
 
 def tables() -> Iterator[str]:
     """Yield the lines of both tables."""
-    families = registry()
-    yield "| kernel | " + " | ".join(families) + " |"
-    yield "|---|" + "---|" * len(families)
+    yield "| kernel | " + " | ".join(FAMILIES) + " |"
+    yield "|---|" + "---|" * len(FAMILIES)
     for name, kernel in EXAMPLES.items():
-        cells = [_terms(kind, kernel) for kind in families.values()]
+        cells = [_terms(kind, kernel) for kind in FAMILIES.values()]
         yield f"| {name} | " + " | ".join(cells) + " |"
     yield ""
     boxes = [f"d = {dim}, {width:g} bandwidths wide" for dim, width in (WIDE, NARROW)]
@@ -89,11 +86,11 @@ def tables() -> Iterator[str]:
 
 
 def rewrite(page: Path) -> None:
-    """Put the tables in place of those of a page, line by line."""
-    fresh = iter([line for line in tables() if line])
-    old = page.read_text(encoding="utf-8").splitlines()
-    lines = [next(fresh) if line.startswith("|") else line for line in old]
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    """Put both tables in place of those of a page."""
+    fresh = iter("\n".join(tables()).split("\n\n"))
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"(?m)(^\|.*\n)+", lambda _: f"{next(fresh)}\n", text)
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

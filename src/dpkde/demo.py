@@ -46,7 +46,7 @@ def grid(steps: int = 100) -> NDArray[np.float64]:
 
 
 def main(folder: str = "demo", people: int = 100_000) -> None:
-    """Publish, load, query, draw; leave releases and a picture in `folder`."""
+    """Publish, load, query and draw; leave the table, releases and a picture in `folder`."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     points, queries = city(people), grid()

@@ -64,7 +64,7 @@ def estimate(
         )
     (layout,) = choice.layouts
     pair = layout.draw(layout.family.lattice_bits[1], seed)
-    made = sketch(rows, Plan(pair, DEFAULT_CAPACITY_BITS, seed))
-    sums = made._table.astype(np.float64)
-    answers = pair.respond(as_queries(queries, frame.dim), sums, groups) / max(1, made._count)
+    totals = sketch(rows, Plan(pair, DEFAULT_CAPACITY_BITS, seed))
+    sums = totals._table.astype(np.float64)
+    answers = pair.respond(as_queries(queries, frame.dim), sums, groups) / max(1, totals._count)
     return np.asarray(answers + pair.constant)

@@ -33,7 +33,7 @@ from dpkde.space.frame import Frame
 
 
 def adversarial_rows(dim: int, generator: np.random.Generator) -> NDArray[np.float64]:
-    """Ordinary, extreme, tiny, non-finite and repeated records."""
+    """Return ordinary, extreme, tiny, non-finite and repeated records."""
     ordinary = generator.normal(size=(40, dim))
     special = [0.0, -0.0, 1e-320, 1e-300, 1e300, -1e308, 0.5, 1.0, -1.0, 2.0**30, np.pi]
     extreme = np.array([[value] * dim for value in special])
@@ -44,7 +44,7 @@ def adversarial_rows(dim: int, generator: np.random.Generator) -> NDArray[np.flo
 
 
 class FamilyContract:
-    """Subclass with families whose parameters are set, the kernel, and the accuracy promised."""
+    """What every family keeps to. Subclass it with families, a kernel and an accuracy."""
 
     kernel: ClassVar[Kernel] = dpkde.Gaussian(1.5)
     axes: ClassVar[tuple[int, ...]] = (1, 2, 3, 7, 50)
@@ -63,7 +63,7 @@ class FamilyContract:
         return self.families(dim)[0]
 
     def halves(self, dim: int) -> NDArray[np.float64]:
-        """Half the widths of the domain."""
+        """Return half the widths of the domain, one per axis."""
         return np.full(dim, 3.0)
 
     def domain(self, dim: int) -> Domain:
@@ -77,8 +77,8 @@ class FamilyContract:
     def points(self, generator: np.random.Generator, dim: int) -> NDArray[np.float64]:
         """Return some points of the domain that are not far from each other."""
         spread = np.minimum(0.8 / np.sqrt(dim), self.halves(dim))
-        found = generator.uniform(-1.7, 1.7, size=(6, dim)) * spread
-        return np.asarray(np.clip(found, -self.halves(dim), self.halves(dim)))
+        points = generator.uniform(-1.7, 1.7, size=(6, dim)) * spread
+        return np.asarray(np.clip(points, -self.halves(dim), self.halves(dim)))
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run tests that ask for `dim` with each number of axes."""
@@ -176,11 +176,11 @@ class FamilyContract:
             lengths = np.sqrt((entries**2).sum(axis=1))
             assert np.allclose(lengths, pair.response_norm(queries), rtol=1e-6, atol=0)
             values, counts = pair.weights(queries)
-            told = np.repeat(np.abs(values), counts.astype(int), axis=1)
-            told = np.sort(np.broadcast_to(told, (len(queries), told.shape[1])))[:, -cells:]
-            own = np.sort(np.abs(entries))[:, -told.shape[1] :]
-            assert np.allclose(told, own, rtol=1e-5, atol=1e-7 * lengths.max())
-            assert np.allclose((told**2).sum(axis=1), lengths**2, rtol=1e-6, atol=0)
+            stated = np.repeat(np.abs(values), counts.astype(int), axis=1)
+            stated = np.sort(np.broadcast_to(stated, (len(queries), stated.shape[1])))[:, -cells:]
+            own = np.sort(np.abs(entries))[:, -stated.shape[1] :]
+            assert np.allclose(stated, own, rtol=1e-5, atol=1e-7 * lengths.max())
+            assert np.allclose((stated**2).sum(axis=1), lengths**2, rtol=1e-6, atol=0)
 
     def test_the_worst_case_is_not_exceeded(self, dim: int) -> None:
         """Deterministic families keep to their bias; all to the sizes of g."""
@@ -199,8 +199,8 @@ class FamilyContract:
                 assert np.abs(pair.weights(x).values).max() <= worst.peak * (1 + 1e-9)
                 if not pair.draws:
                     contributions = pair.quantize(*pair.frame.place(x)).astype(np.float64)
-                    found = np.array([pair.respond(x, row) for row in contributions])
-                    assert np.abs(found - self.kernel.evaluate(x, x)).max() <= worst.bias
+                    answers = np.array([pair.respond(x, row) for row in contributions])
+                    assert np.abs(answers - self.kernel.evaluate(x, x)).max() <= worst.bias
 
     def test_answers_approach_the_kernel(self) -> None:
         for dim in self.kernel_axes or self.axes:
@@ -210,8 +210,8 @@ class FamilyContract:
             pair = family.layout(self.frame(dim)).draw(family.lattice_bits[1], seed=dim)
             exact = self.kernel.evaluate(x, y)
             contributions = pair.quantize(*pair.frame.place(x)).astype(np.float64)
-            found = np.array([pair.respond(y, row) for row in contributions]) + pair.constant
-            assert np.abs(found - exact).max() <= self.accuracy
+            answers = np.array([pair.respond(y, row) for row in contributions]) + pair.constant
+            assert np.abs(answers - exact).max() <= self.accuracy
 
     def test_there_is_a_proof(self) -> None:
         for family in self.families(self.axes[0]):

@@ -20,7 +20,7 @@ from dpkde.cli.app import VERBS, app, application
 from dpkde.cli.options import RELEASE, SETTLED, TABLE, Option, Options, arguments_of, in_flags, rows
 from dpkde.cli.verbs import verb
 from dpkde.errors import ParameterError
-from dpkde.families.registry import registry
+from dpkde.families.registry import FAMILIES
 
 SOURCE = Path(dpkde.__file__).parent
 LIBRARY = sorted(path for path in SOURCE.rglob("*.py") if "cli" not in path.parts)
@@ -76,13 +76,13 @@ def test_every_option_is_a_row() -> None:
 def test_rows_are_named_as_the_library_names_its_arguments() -> None:
     """Else their values could not be handed on, and flags in messages would not be found."""
     taken = set(inspect.signature(dpkde.publish).parameters)
-    for family in registry().values():
+    for family in FAMILIES.values():
         names = set(inspect.signature(family).parameters)
         assert {row.name for row in rows(family.name)} <= names
-    plain = {row.name for row in rows(*RELEASE) if row.group not in registry()}
+    plain = {row.name for row in rows(*RELEASE) if row.group not in FAMILIES}
     assert plain - taken == {"outside", "bandwidth"}  # of the domain, and of the kernel
     assert {row.name for row in rows("text")} <= set(inspect.signature(dpkde.CSV).parameters)
-    assert set(registry()) <= set(SETTLED)
+    assert set(FAMILIES) <= set(SETTLED)
     for entry in VERBS:
         flags = [row.flag for row in rows(*entry.groups)]
         assert len(flags) == len(set(flags))

@@ -126,9 +126,9 @@ def test_a_second_run_measures_nothing_and_draws_all(
     for name in ("tabulate", "publish", "_of_sample"):
         monkeypatch.setattr(protocol, name, never)
     before = (finished / "privacy.csv").read_bytes()
-    told: list[str] = []
-    run.run(TINY, finished, data=run.data_sets(TINY, None), tell=told.append)
-    assert told[-1].startswith("0 pieces measured")
+    lines: list[str] = []
+    run.run(TINY, finished, data=run.data_sets(TINY, None), tell=lines.append)
+    assert lines[-1].startswith("0 pieces measured")
     assert (finished / "privacy.csv").read_bytes() == before
     report = (finished / "report.md").read_text(encoding="utf-8")
     for name in run.EXPERIMENTS:
@@ -148,17 +148,17 @@ def test_a_run_that_was_ended_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
             raise KeyboardInterrupt
         return original(*arguments)
 
-    given: dict[str, Any] = {"only": ["budget"], "data": run.data_sets(TINY, None)[:1]}
+    request: dict[str, Any] = {"only": ["budget"], "data": run.data_sets(TINY, None)[:1]}
     monkeypatch.setattr(protocol, "tabulate", counted)
     with pytest.raises(KeyboardInterrupt):
-        run.run(TINY, tmp_path, **given)
-    kept = len(list((tmp_path / "cache").glob("*.json")))
-    assert kept > 0
+        run.run(TINY, tmp_path, **request)
+    pieces = len(list((tmp_path / "cache").glob("*.json")))
+    assert pieces > 0
     assert not (tmp_path / "report.md").exists()
-    told: list[str] = []
-    run.run(TINY, tmp_path, **given, tell=told.append)
-    assert told[-1].endswith(f" {kept} answered from those kept")
-    assert not told[-1].startswith("0 pieces")
+    lines: list[str] = []
+    run.run(TINY, tmp_path, **request, tell=lines.append)
+    assert lines[-1].endswith(f" {pieces} answered from those kept")
+    assert not lines[-1].startswith("0 pieces")
 
 
 def test_a_damaged_piece_is_measured_again(tmp_path: Path) -> None:
@@ -171,14 +171,14 @@ def test_a_damaged_piece_is_measured_again(tmp_path: Path) -> None:
 
 
 def test_only_some(tmp_path: Path) -> None:
-    found = run.run(TINY, tmp_path, only=["bandwidths"], data=run.data_sets(TINY, None))
+    verdicts = run.run(TINY, tmp_path, only=["bandwidths"], data=run.data_sets(TINY, None))
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == [
         "bandwidths.csv",
         "bandwidths.png",
         "bandwidths.svg",
         "report.md",
     ]
-    assert found == []  # the paper has no figures for generated data
+    assert verdicts == []  # the paper has no figures for generated data
 
 
 def test_a_data_set_of_your_own(
@@ -214,7 +214,7 @@ def test_missing_data_says_how_to_get_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--points", "mine.npy", "--bandwidth", "-1"], "bandwidth must be a positive number"),
         (["--points", "mine.npy"], "--points needs --bandwidth"),
@@ -232,7 +232,7 @@ def test_missing_data_says_how_to_get_it(tmp_path: Path) -> None:
 )
 def test_wrong_things_are_answered_in_a_line(
     arguments: list[str],
-    told: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -245,7 +245,7 @@ def test_wrong_things_are_answered_in_a_line(
     with pytest.raises(SystemExit) as ended:
         main(["--quick", "--only", "bandwidths", *arguments])
     assert ended.value.code == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_where_nothing_is_at_hand_nothing_is_written(

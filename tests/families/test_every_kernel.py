@@ -13,7 +13,7 @@ from dpkde.families.base import Family
 from dpkde.families.fastgauss.family import FastGauss
 from dpkde.families.fourier.family import Fourier
 from dpkde.families.hashing.family import Hashing
-from dpkde.families.registry import registry
+from dpkde.families.registry import FAMILIES
 from dpkde.families.spline.family import Spline
 from dpkde.kernels import Kernel
 from dpkde.space.domain import Domain, Sets, Sphere, as_domain
@@ -74,7 +74,7 @@ def _error(kernel: Kernel, dim: int, half: float, family: Family) -> float:
 def test_each_family_serves_what_it_says() -> None:
     for name, kernel in KERNELS.items():
         frame = Frame.of(kernel, _domain(kernel, 2, 1.0), 2)
-        for kind in registry().values():
+        for kind in FAMILIES.values():
             assert (kind.obstacle(frame) is None) == (name in SERVED[kind.name]), (name, kind.name)
 
 

@@ -56,10 +56,10 @@ def _files(folder: Path) -> list[tuple[bytes, Callable[[Path], object]]]:
             family=family,
             seed=i,
         )
-        made = dpkde.sketch(points, plan)
-        made.save(folder / "s")
+        sketch = dpkde.sketch(points, plan)
+        sketch.save(folder / "s")
         plan.save(folder / "p")
-        dpkde.publish(made, epsilon=1, delta=i * 1e-6).save(folder / "r")
+        dpkde.publish(sketch, epsilon=1, delta=i * 1e-6).save(folder / "r")
         kinds.append(((folder / "r").read_bytes(), dpkde.load))
         kinds.append(((folder / "p").read_bytes(), dpkde.Plan.load))
         kinds.append(((folder / "s").read_bytes(), dpkde.Sketch.load))
@@ -143,10 +143,10 @@ def test_numbers_that_would_overflow_are_refused(
 def test_queries_anywhere_are_answered_without_a_warning(tmp_path: Path) -> None:
     for data, load in _files(tmp_path):
         (tmp_path / "r").write_bytes(data)
-        held = load(tmp_path / "r")
-        if isinstance(held, dpkde.Release):
+        content = load(tmp_path / "r")
+        if isinstance(content, dpkde.Release):
             far = np.array([[1e308, -1e308], [1e300, 0.0], [-1e160, 1e160]])
-            for ask in (held.kde, held.standard_error, held.sampling_error):
+            for ask in (content.kde, content.standard_error, content.sampling_error):
                 with contextlib.suppress(dpkde.ParameterError):  # hashing knows no such place
                     assert ask(far).shape == (3,)
 
@@ -160,14 +160,14 @@ STRANGE: list[Any] = [
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [path] if path else []
+    places = [path] if path else []
     if isinstance(value, dict):
         for key in value:
-            found += _places(value[key], (*path, key))
+            places += _places(value[key], (*path, key))
     elif isinstance(value, list):
         for index in range(len(value)):
-            found += _places(value[index], (*path, index))
-    return found
+            places += _places(value[index], (*path, index))
+    return places
 
 
 def _structured(data: bytes, chance: random.Random) -> bytes:
@@ -253,14 +253,15 @@ def test_mutated_files(tmp_path: Path) -> None:
         path.write_bytes(mutant)
         start = time.process_time()
         with contextlib.suppress(dpkde.FormatError):
-            held = load(path)
+            content = load(path)
             loaded += 1
-            if i % 50 == 1 and isinstance(held, dpkde.Release):
+            if i % 50 == 1 and isinstance(content, dpkde.Release):
                 # What loads can also be asked and described.
-                assert repr(held)
-                assert str(held.privacy)
-                middle = held.domain.origin(held.dim)  # hashing has cells inside the bounds only
-                assert held.kde(middle[np.newaxis]).shape == (1,)
+                assert repr(content)
+                assert str(content.privacy)
+                # Hashing has cells inside the bounds only.
+                middle = content.domain.origin(content.dim)
+                assert content.kde(middle[np.newaxis]).shape == (1,)
         slowest = max(slowest, time.process_time() - start)
     assert slowest < 2
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -274,9 +275,9 @@ def test_kills_leave_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     path = tmp_path / "r.dpkde"
     script = (
         "import sys, numpy, dpkde\n"
-        "made = dpkde.sketch(numpy.zeros((9, 2)), dpkde.plan(kernel=dpkde.Gaussian(1.0), "
+        "sums = dpkde.sketch(numpy.zeros((9, 2)), dpkde.plan(kernel=dpkde.Gaussian(1.0), "
         "bounds=[(-1, 1)] * 2, epsilon=1, family=dpkde.Fourier(20000), seed=1))\n"
-        "release = dpkde.publish(made, epsilon=1)\n"
+        "release = dpkde.publish(sums, epsilon=1)\n"
         "print('ready', flush=True)\n"
         "while True:\n"
         "    release.save(sys.argv[1])\n"

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.families.registry import registry
+from dpkde.families.registry import FAMILIES
 from dpkde.kernels import Bandwidth, Kernel, Points, ProductKernel
 from dpkde.kernels.partitions import HalfSpaces, Partition, RandomBins, Uncut
 from dpkde.space.domain import as_domain
@@ -69,7 +69,7 @@ POINTS = np.random.default_rng(0).uniform(-2, 2, size=(20_000, 2))
 
 def _served(kernel: Kernel) -> set[str]:
     frame = Frame.of(kernel, as_domain(BOUNDS))
-    return {name for name, family in registry().items() if family.obstacle(frame) is None}
+    return {name for name, family in FAMILIES.items() if family.obstacle(frame) is None}
 
 
 def test_a_kernel_that_says_little_is_served_by_none() -> None:

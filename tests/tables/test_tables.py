@@ -165,7 +165,7 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(dpkde.SchemaError, match="real numbers") as error:
         open_points(tmp_path / "s.npy")
     assert "secret" not in str(error.value)
-    with pytest.raises(dpkde.SchemaError, match=r"use .csv, .tsv \(also as .gz or .zst\)"):
+    with pytest.raises(dpkde.SchemaError, match=r"use .csv, .tsv, .txt, .parquet, .pq, .npy \("):
         open_points(tmp_path / "t.xlsx")
     with pytest.raises(FileNotFoundError):
         open_points(tmp_path / "nothing.csv")

@@ -153,18 +153,18 @@ def kernel_named(text: str, bandwidth: Any) -> Kernel:
 
 def family_named(name: str, options: Options) -> str | Family:
     """Return the family that was typed, with the parameters that were typed for it."""
-    from dpkde.families.registry import registry
+    from dpkde.families.registry import FAMILIES
     from dpkde.planning.plan import as_families
 
     as_families(name)
     parameters: dict[str, Any] = {}
-    for owner in registry():
+    for owner in FAMILIES:
         for option, value in arguments_of(options, owner).items():
             if name != owner:
                 raise ParameterError(f"--{option} goes with --family {owner}")
             parts = [int(v) if v.is_integer() else v for v in numbers(value, f"--{option}")]
             parameters[option] = parts[0] if len(parts) == 1 else tuple(parts)
-    return registry()[name](**parameters) if parameters else name
+    return FAMILIES[name](**parameters) if parameters else name
 
 
 def check_writable(output: Path) -> None:

@@ -21,8 +21,8 @@ B', buckets            `Hashing.buckets`
 =====================  =====================================================================
 
 A family is added by one folder, with a `Family`, a `Layout`, a `Pair` and a proof (``proof.md``:
-why f and g give the kernel, and why the bounds hold), by one line in `registry`, and by a test
-class made from `dpkde.testing.FamilyContract`. What is in the registry is compared by
+why f and g give the kernel, and why the bounds hold), by one entry in `registry.FAMILIES`, and by a
+test class made from `dpkde.testing.FamilyContract`. What is registered is compared by
 ``family="auto"``.
 """
 

@@ -27,7 +27,7 @@ from dpkde.families.base import (
     Prediction,
     Tensors,
 )
-from dpkde.families.registry import family_from_json, registry
+from dpkde.families.registry import FAMILIES, family_from_json
 from dpkde.kernels import Kernel, kernel_from_json
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.planning.choice import Candidate, Choice, Typical
@@ -290,14 +290,13 @@ def as_families(family: str | Family) -> tuple[Family, ...]:
         return (family,)
     if isinstance(family, type) and issubclass(family, Family):
         raise ParameterError(f"family must be an instance: write {family.__name__}()")
-    known = registry()
     if family == "auto":
-        return tuple(kind() for kind in known.values())
-    if family not in known:
+        return tuple(kind() for kind in FAMILIES.values())
+    if family not in FAMILIES:
         raise ParameterError(
-            f"family must be 'auto', {', '.join(map(repr, known))} or a family, got {family!r}"
+            f"family must be 'auto', {', '.join(map(repr, FAMILIES))} or a family, got {family!r}"
         )
-    return (known[family](),)
+    return (FAMILIES[family](),)
 
 
 def check_density(value: float | None) -> float | None:

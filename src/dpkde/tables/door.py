@@ -19,13 +19,15 @@ lists                     of rows, of arrays or of frames, and iterators of them
 SciPy sparse              any format; rows become dense a few at a time
 sets                      iterables of element numbers, where the domain is `Sets`
 ========================  =================================================================
+
+Another format of files is one function in a file of its own, and one entry in `FILES`.
 """
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -97,17 +99,26 @@ def _open_array(points: Any, names: tuple[str, ...] | None) -> Source:
     return Source(partial(array_pieces, rows), int(rows.shape[1]), names, size=len(rows))
 
 
+def _open_csv(path: Path, columns: Sequence[str] | None) -> Source:
+    return open_text(CSV(path), columns)
+
+
+FILES: dict[str, Callable[[Path, Sequence[str] | None], Source]] = {
+    **dict.fromkeys(KINDS, _open_csv),
+    **dict.fromkeys((".parquet", ".pq"), open_parquet),
+    ".npy": open_npy,
+}
+"""What opens a file, by the ending of its name: a function of its path and of the columns to read,
+all of them where that is None. It raises for a schema, never for a value."""
+
+
 def _open_file(path: Path, columns: Sequence[str] | None) -> Source:
     kind, packing = suffix(path)
-    if kind in KINDS:
-        return open_text(CSV(path), columns)
-    if not packing and kind in (".parquet", ".pq"):
-        return open_parquet(path, columns)
-    if not packing and kind == ".npy":
-        return open_npy(path, columns)
+    if kind in FILES and (not packing or kind in KINDS):
+        return FILES[kind](path, columns)
     if kind in (".bz2", ".xz", ".zip", ".7z", ".lz4", ".tar"):
         raise SchemaError(f"{path.name} is packed in a way that is not read here: unpack it first")
     raise SchemaError(
-        f"{path.name or path} is not a table that can be read: use .csv, .tsv (also as .gz or "
-        ".zst), .parquet or .npy; in Python, dpkde.CSV(path) reads text in a file of any name"
+        f"{path.name or path} is not a table that can be read: use {', '.join(FILES)} (text also "
+        "as .gz or .zst); in Python, dpkde.CSV(path) reads text in a file of any name"
     )
