@@ -151,7 +151,7 @@ def test_sensitivity_of_scores_and_measurements_exhaustively() -> None:
 def test_bounds_of_one_sum() -> None:
     """2^b in every norm, for both notions of neighbours."""
     for adjacency in Adjacency:
-        moved = one_sum(adjacency, LATTICE_BITS).under(adjacency)
+        moved = one_sum(adjacency).under(adjacency)
         assert (moved.l1, moved.linf, moved.l2_squared) == (UNIT, UNIT, UNIT**2)
 
 

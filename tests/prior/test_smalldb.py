@@ -87,7 +87,7 @@ def test_sums_are_exact_and_add_up() -> None:
 
 def test_contributions_are_within_bounds_whatever_the_kernel_says() -> None:
     strange = np.array([-1.0, 0.0, 0.5, 1.0, 7.0, math.nan, math.inf, -math.inf])
-    assert on_lattice(strange, 4).tolist() == [0, 0, 8, 16, 16, 0, 16, 0]
+    assert on_lattice(strange).tolist() == [0, 0, UNIT // 2, UNIT, UNIT, 0, UNIT, 0]
 
 
 def test_what_is_beyond_the_capacity_is_cut() -> None:
@@ -134,7 +134,7 @@ def test_losses_do_not_overflow() -> None:
 def test_sensitivity_of_the_loss_exhaustively(size: int) -> None:
     """No neighbours move a loss by more than s·2^b; some move it by nearly as much."""
     universe = Universe.over(opened([]).frame, points_per_axis=4)
-    lattice = public_lattice(opened([]).frame, universe.points, universe.points, LATTICE_BITS)
+    lattice = public_lattice(opened([]).frame, universe.points, universe.points)
     cache: dict[tuple[float, ...], Sums] = {}
 
     def found(data: list[float], adjacency: Adjacency) -> NDArray[np.int64]:
@@ -233,7 +233,7 @@ def test_error_within_its_bound() -> None:
     private = opened(data.tolist())
     universe = Universe.over(private.frame, points_per_axis=10)
     held = private.kernel_sums(universe.points)
-    lattice = public_lattice(private.frame, universe.points, universe.points, LATTICE_BITS)
+    lattice = public_lattice(private.frame, universe.points, universe.points)
     best = losses(held.sums, held.records, lattice, 4).min() / (4 * held.records * UNIT)
     bound = mechanism.error_bound(private.frame, rows=1500, epsilon=2, eta=1e-9)
     assert bound < 2 / (2 * 1500) * (4 * math.log(10) + math.log(1e9))
@@ -364,7 +364,7 @@ def chosen(data: list[float], trials: int, factor: int = 1) -> NDArray[Any]:
     guarantee = Guarantee.declare(epsilon=1, adjacency="replace")
     frame = opened([]).frame
     places = Universe.over(frame, points_per_axis=2).points
-    lattice = public_lattice(frame, places, places, LATTICE_BITS)
+    lattice = public_lattice(frame, places, places)
     held = opened(data).kernel_sums(places)
     outputs = np.zeros((trials, 2))
     for row in outputs:

@@ -35,8 +35,7 @@ from dpkde.prior.placed import (
     PlacedFamily,
     PlacedLayout,
     PlacedPair,
-    in_data_units,
-    unit_values,
+    kernel_values,
 )
 from dpkde.privacy.amounts import Adjacency, Amount, Bounds
 from dpkde.privacy.budget import Budget, Spend
@@ -160,8 +159,8 @@ class Private:
                 law.bought(amount, moved)
             except ParameterError as error:  # the noise would not fit: a coarser lattice
                 refused = error
-                continue
-            return bits
+            else:
+                return bits
         raise refused or ParameterError(
             f"a capacity of 2^{self.capacity_bits} records does not fit 64-bit sums"
         )
@@ -245,8 +244,7 @@ class KernelValues(Placed):
 
     def f(self, x: Floats) -> Floats:
         """Return the kernel values of one record."""
-        record = in_data_units(self.frame, x[np.newaxis])
-        return unit_values(self.frame.kernel.evaluate(record, self.places)[0])
+        return kernel_values(self.frame, x, self.places)
 
     def factors(self, y: Floats) -> list[Floats]:
         """Not asked: the sums are the answers."""
@@ -337,3 +335,10 @@ def deviation_of(budget: Budget, purpose: str) -> float:
     """Return the standard deviation of the noise bought for a purpose; 0 where there is none."""
     spends = [s for s in budget.spends if isinstance(s, Spend) and s.purpose == purpose]
     return math.sqrt(sum(spend.law.variance for spend in spends))
+
+
+def answered_by_kde(values: Floats, count: int | None, budget: Budget) -> Answered:
+    """Return KDE values as a mechanism does; how far noise moves them is not known."""
+    unknown = np.full(len(values), math.nan)
+    sums = unknown if count is None else values * count
+    return Answered(sums, count, unknown, deviation_of(budget, "count"), kde=values)

@@ -24,6 +24,7 @@ from dpkde.errors import ParameterError
 from dpkde.families.base import about
 from dpkde.families.custom import Floats, Limits
 from dpkde.kernels import Points
+from dpkde.numerics.compiled import exactly
 from dpkde.numerics.numbers import is_real
 from dpkde.prior.base import (
     Answered,
@@ -93,7 +94,7 @@ class HRW(QueryMechanism):
             raise ParameterError(
                 f"HRW with {about(most_queries)} queries would need a matrix of "
                 f"{about(8 * most_queries**2)} bytes and {about(most_queries**2 // 2)} operations "
-                f"a record; at most {MOST_QUERIES} queries: dpkde.publish answers any number"
+                f"for each record; at most {MOST_QUERIES} queries: dpkde.publish answers any number"
             )
         private.check_work(most_queries + most_queries**2 // _SOLVE_SHARE)
         count, whole = concentrated_shares(private, budget, 1.0, self.name)
@@ -110,17 +111,14 @@ class Projections(Placed):
     nonnegative = False
 
     def __init__(self, frame: Frame, places: Points, columns: Floats, used: int) -> None:
-        from dpkde.prior.triangle import solve
-
         self.frame, self.places, self.columns, self.used = frame, places, columns, used
-        self.solve = solve
         self.limits = Limits(used, math.sqrt(used) + 1, 1.0, 1.0)
 
     def f(self, x: Floats) -> Floats:
         """Return L⁻¹v of one record."""
         record = in_data_units(self.frame, x[np.newaxis])
         values = self.frame.kernel.evaluate(self.places, record)[: self.used, 0].copy()
-        self.solve(self.columns, values)
+        solve(self.columns, values)
         return values
 
     def factors(self, y: Floats) -> list[Floats]:
@@ -200,8 +198,6 @@ class HrwSession:
 
     def _add_row(self, at: int, query: Floats) -> None:
         """Write row `at` of L: L⁻¹k(Y, y), and the root of what is left of k(y, y) + jitter."""
-        from dpkde.prior.triangle import solve
-
         kernel = self.private.frame.kernel
         self.places[at] = query
         with np.errstate(all="ignore"):  # queries may be as far apart as floats go
@@ -217,3 +213,16 @@ class HrwSession:
         self.columns[:at, at] = row
         # Rounding may leave less than the jitter; only ever more is put on the diagonal.
         self.columns[at, at] = math.sqrt(max(left, self.jitter))
+
+
+@exactly
+def solve(columns: Floats, values: Floats) -> None:
+    """Replace `values` v by w = L⁻¹v, where row j of `columns` is column j of L.
+
+    Column by column: every entry has its own chain of operations, in order, so that w_i depends on
+    the first i rows of L and entries of v alone, however many follow.
+    """
+    for j in range(values.size):
+        values[j] /= columns[j, j]
+        for i in range(j + 1, values.size):
+            values[i] -= values[j] * columns[j, i]

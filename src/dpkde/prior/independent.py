@@ -40,21 +40,20 @@ class _Independent(QueryMechanism):
 
     law: ClassVar[type[Law]]
 
-    def _shares(
-        self, private: Private, budget: Budget, queries: int
-    ) -> tuple[Amount | None, Amount]:
-        if self.law.paid_in == "epsilon":
-            return pure_shares(private, budget, float(queries), self.name)
-        return concentrated_shares(private, budget, math.sqrt(queries), self.name)
-
     def answer(self, private: Private, queries: Points, budget: Budget) -> Answered:
         """Return exact sums with noise for all of them together. O(n·q·d)."""
         return self.session(private, budget, max(len(queries), 1)).ask(queries)
 
     def session(self, private: Private, budget: Budget, most_queries: int) -> IndependentSession:
         """Return a session in which each query has an equal part of the budget."""
-        count, each = self._shares(private, budget, most_queries)
-        return IndependentSession(self, private, budget, most_queries, count, each)
+        if self.law.paid_in == "epsilon":
+            count, whole = pure_shares(private, budget, float(most_queries), self.name)
+        else:
+            count, whole = concentrated_shares(private, budget, math.sqrt(most_queries), self.name)
+        return IndependentSession(self, private, budget, most_queries, count, whole)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
 
 class LaplaceAnswers(_Independent):
@@ -66,9 +65,6 @@ class LaplaceAnswers(_Independent):
     name: ClassVar[str] = "laplace"
     law = DiscreteLaplace
 
-    def __repr__(self) -> str:
-        return "LaplaceAnswers()"
-
 
 class GaussianAnswers(_Independent):
     """The Gaussian mechanism: noise N(0, q/2ρ_t) on each of q kernel sums. Needs δ > 0, or ρ.
@@ -78,9 +74,6 @@ class GaussianAnswers(_Independent):
 
     name: ClassVar[str] = "gaussian"
     law = DiscreteGaussian
-
-    def __repr__(self) -> str:
-        return "GaussianAnswers()"
 
 
 @dataclass

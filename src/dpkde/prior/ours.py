@@ -67,13 +67,13 @@ class ReleaseSession:
                 self.private.errand(self.budget),
                 self.mechanism.seed,
             )
-        made, spread = self.release, deviation_of(self.budget, "count")
+        release, spread = self.release, deviation_of(self.budget, "count")
         if not len(queries):
-            return Answered(np.empty(0), made.count, np.empty(0), spread)
+            return Answered(np.empty(0), release.count, np.empty(0), spread)
         return Answered(
-            made.kernel_sum(queries),
-            made.count,
-            made.kernel_sum_standard_error(queries),
+            release.kernel_sum(queries),
+            release.count,
+            release.kernel_sum_standard_error(queries),
             spread,
-            made.standard_error(queries),
+            release.standard_error(queries),
         )

@@ -55,7 +55,10 @@ class Weights:
         return np.asarray(self.values @ kernel)
 
     def learn(self, column: Floats, target: float) -> None:
-        """Take in that Σ_u w_u·column_u should be `target`, a noisy number. O(universe) a step."""
+        """Take in that Σ_u w_u·column_u should be `target`, a noisy number.
+
+        Each step takes O(universe) time.
+        """
         if self.measurements == len(self._targets):
             self._columns = np.concatenate([self._columns, np.empty_like(self._columns)])
             self._targets = np.concatenate([self._targets, np.empty_like(self._targets)])
