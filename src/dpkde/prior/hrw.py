@@ -30,19 +30,19 @@ from dpkde.prior.base import (
     Answered,
     Private,
     QueryMechanism,
-    bounds_of,
+    Summands,
     concentrated_shares,
     deviation_of,
 )
 from dpkde.prior.independent import check_left
-from dpkde.prior.placed import Placed, in_data_units
+from dpkde.prior.placed import in_data_units
 from dpkde.privacy.amounts import Amount, Bounds
 from dpkde.privacy.budget import Budget, Spend
 from dpkde.privacy.laws import DiscreteGaussian
 from dpkde.space.frame import Frame
 
 MOST_QUERIES = 1 << 12
-"""Most queries: the factor L has their number squared entries."""
+"""Most queries: the factor L has as many entries as their number squared."""
 LEAST_JITTER = 1e-10
 _SOLVE_SHARE = 32
 
@@ -101,7 +101,7 @@ class HRW(QueryMechanism):
         return HrwSession(self.jitter, private, budget, most_queries, count, whole)
 
 
-class Projections(Placed):
+class Projections(Summands):
     """f(x) = L⁻¹(k(x, y_1), …, k(x, y_t)): a record in an orthonormal basis of what was asked.
 
     Places are an array of always the same length, of which the first t count: so each kernel value
@@ -121,12 +121,8 @@ class Projections(Placed):
         solve(self.columns, values)
         return values
 
-    def factors(self, y: Floats) -> list[Floats]:
-        """Not asked: the session answers."""
-        raise ParameterError("kernel sums answer the queries they were made for, and no others")
-
     def bounds(self, bits: int) -> Bounds:
-        """‖w‖₂ ≤ 1, with room for rounding to integers (√q/2) and in floats (a millionth)."""
+        """Return those of ‖w‖₂ ≤ 1, with room for rounding to integers (√q/2) and floats (10⁻⁶)."""
         most = len(self.places)
         length = (1 << bits) + (1 << bits >> 20) + (math.isqrt(most) + 1) // 2 + 2
         l1 = (math.isqrt(most) + 1) * length
@@ -158,7 +154,7 @@ class HrwSession:
         self.coordinates = np.zeros(most)
         everything = Projections(self.private.frame, self.places, self.columns, most)
         self.bits = self.private.lattice(self.whole, DiscreteGaussian, self.budget, everything)
-        self.bounds = bounds_of(everything, self.bits)
+        self.bounds = everything.bounds(self.bits)
 
     def ask(self, queries: Points) -> Answered:
         """Return answers to these queries."""

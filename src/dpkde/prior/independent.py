@@ -24,7 +24,6 @@ from dpkde.prior.base import (
     KernelValues,
     Private,
     QueryMechanism,
-    bounds_of,
     charged,
     concentrated_shares,
     deviation_of,
@@ -106,7 +105,7 @@ class IndependentSession:
         spread = deviation_of(self.budget, "count")
         if not number:
             return Answered(np.empty(0), self.count, np.empty(0), spread)
-        bounds = charged(bounds_of(values, bits), self.budget)
+        bounds = charged(values.bounds(bits), self.budget)
         spend = self.budget.spend("answers", amount, law, bounds)
         noisy = totals.sums + self.budget.noise(spend, number)
         deviation = math.sqrt(spend.law.variance) / 2**bits

@@ -35,8 +35,8 @@ from dpkde.tables.arrays import QueriesLike, as_queries
 UPDATES = 16
 """How often a session may find its weights wrong."""
 CHECK_SHARE = Fraction(3, 4)
-"""Of an update's part of the budget. A check has to stand out against the noise of a threshold and
-of all queries; a measurement's noise is that of one answer."""
+"""The checks' share of an update's part of the budget. A check has to stand out against the noise
+of a threshold and of all queries; a measurement's noise is that of one answer."""
 _DOUBT = 0.05
 
 

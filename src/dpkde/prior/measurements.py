@@ -11,7 +11,8 @@ from dpkde.privacy.budget import Budget
 from dpkde.privacy.laws import ChoiceLaw, law_of_a_number
 
 COUNT_SHARE = Fraction(1, 16)
-"""Of the budget. A KDE value p is off by p·(noise of the count)/n for it, and p is small."""
+"""The count's part of the budget. A KDE value p is off by p·(noise of the count)/n for it, and p is
+small."""
 
 
 def better_amount(budget: Budget, part: Fraction, law: type[ChoiceLaw]) -> Amount:

@@ -83,11 +83,11 @@ class PlacedFamily(CustomFamily):
         return self.place_in(frame).limits
 
     def f(self, x: Floats, drawn: Drawn) -> Floats:
-        """Not to be asked without a frame."""
+        """Raise: without a frame there is nothing to ask."""
         raise ParameterError(f"{self.name} needs a frame: draw it first")
 
     def g(self, y: Floats, drawn: Drawn) -> Floats:
-        """Not to be asked without a frame."""
+        """Raise: without a frame there is nothing to ask."""
         raise ParameterError(f"{self.name} needs a frame: draw it first")
 
     def layout(self, frame: Frame) -> PlacedLayout:
@@ -113,7 +113,7 @@ class PlacedLayout(CustomLayout):
         return self.family.place_in(self.frame)
 
     def bounds(self, bits: int) -> Bounds:
-        """The limits on the lattice, rounded up; with the sign, where f has but one."""
+        """Return the limits on the lattice, rounded up, and whether no entry of f is negative."""
         sharp = self.placed.bounds(bits)
         return sharp or replace(super().bounds(bits), nonnegative=self.placed.nonnegative)
 

@@ -132,8 +132,8 @@ class PMW(OnGrid):
         updates
             How often the session may find its weights wrong and pay for a measurement.
         tolerance
-            By how much a KDE value may be off before that happens. None: as little as noise lets
-            be told, for `expected_queries`.
+            By how much a KDE value may be off before that happens. None: the least that
+            stands out against the noise, for `expected_queries`.
         expected_queries
             A public guess of how many queries there will be. It steers accuracy, not privacy.
         """

@@ -181,8 +181,8 @@ def open_private(
 def assemble(answered: Answered, finite: Any, budget: Budget) -> Answers:
     """Return answers for all queries, NaN for those that were not finite."""
     count = math.nan if answered.count is None else answered.count
-    kde = answered.kernel_sums / count if answered.kde is None else answered.kde
-    kde = np.clip(kde, 0.0, 1.0)
+    values = answered.kernel_sums / count if answered.kde is None else answered.kde
+    kde = np.clip(values, 0.0, 1.0)
     errors = answered.standard_errors
     if errors is None:
         errors = np.hypot(answered.deviations, kde * answered.count_deviation) / count

@@ -26,7 +26,7 @@ from dpkde.space.frame import Frame
 MOST_OPTIONS = 20_000_000
 MOST_OPERATIONS = 10**10
 MOST_ENTRIES = 50_000_000
-"""Of the table of kernel values between universe and queries: 400 MB."""
+"""Most entries of the table of kernel values between universe and queries: 400 MB."""
 BEYOND = 10**100
 """Where the size of a universe stops being counted."""
 _PER_SECOND = 10**9
