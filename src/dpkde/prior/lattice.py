@@ -18,7 +18,7 @@ LATTICE_BITS = 16
 """Kernel values are rounded to multiples of 2⁻¹⁶: an error of 8·10⁻⁶ at most."""
 
 CAPACITY = 1 << 40
-"""Records beyond so many are not seen any more; with 16 bits, sums stay below 2⁵⁶."""
+"""Records beyond so many are not seen any more; with 16 bits, sums are 2⁵⁶ at most."""
 
 Integers = NDArray[np.int64]
 
