@@ -18,6 +18,7 @@ import dpkde
 from dpkde.prior import pmw
 from dpkde.prior.base import Private
 from dpkde.prior.lattice import LATTICE_BITS
+from dpkde.prior.measurements import better_amount
 from dpkde.prior.universe import Universe
 from dpkde.prior.weights import Floats, Weights
 from dpkde.privacy.budget import Budget, Guarantee
@@ -67,7 +68,7 @@ def main() -> None:
                     for _ in range(RUNS):
                         budget = Budget(guarantee)
                         part = Fraction(1, 2 * rounds)
-                        amount = pmw.better_amount(budget, part, Exponential)
+                        amount = better_amount(budget, part, Exponential)
                         with mock.patch.object(pmw, "Weights", Recorded):
                             learned = pmw.multiply_weights(
                                 totals.sums, rows, table, rounds, amount, budget

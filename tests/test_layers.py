@@ -186,7 +186,7 @@ def test_exports() -> None:
 
 
 def test_no_import_goes_in_circles() -> None:
-    """Not at the top of modules, nor inside functions, but for a class and the reader of its file.
+    """Not at the top of modules, nor inside functions.
 
     What only type checkers see does not count.
     """
@@ -207,14 +207,9 @@ def test_no_import_goes_in_circles() -> None:
             for alias in node.names
         }
         needs[name] = (found & set(names)) - {name}
-    for one, other in ALLOWED:
-        needs[one].discard(other)
     while leaves := {name for name, wanted in needs.items() if not wanted}:
         needs = {name: wanted - leaves for name, wanted in needs.items() if name not in leaves}
     assert not needs
-
-
-ALLOWED = (("dpkde.prior.pmw", "dpkde.prior.interactive"),)
 
 
 LAWS = {law.__name__ for law in NOISES.values()}

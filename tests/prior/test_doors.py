@@ -21,7 +21,7 @@ QUERIES = np.array([[1.0], [2.0], [3.0], [np.nan]])
 )
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_answers_come_through_one_door(mechanism: Any, adjacency: str) -> None:
-    found = prior.answer(
+    answers = prior.answer(
         POINTS,
         QUERIES,
         mechanism=mechanism,
@@ -31,21 +31,26 @@ def test_answers_come_through_one_door(mechanism: Any, adjacency: str) -> None:
         adjacency=adjacency,
     )
     exact = dpkde.nonprivate.kde(POINTS, QUERIES[:3], KERNEL)
-    assert np.abs(found.kde[:3] - exact).max() < 0.15
-    assert np.isnan(found.kde[3])
-    assert np.isnan(found.standard_error).all()
-    assert (found.count is None) == isinstance(mechanism, prior.SmallDB)
-    assert found.privacy.epsilon == 20
-    assert "Answers" in repr(found)
+    assert np.abs(answers.kde[:3] - exact).max() < 0.15
+    assert np.isnan(answers.kde[3])
+    assert np.isnan(answers.standard_error).all()
+    assert (answers.count is None) == isinstance(mechanism, prior.SmallDB)
+    assert answers.privacy.epsilon == 20
+    assert "Answers" in repr(answers)
 
 
 def test_pmw_answers_online_and_smalldb_does_not() -> None:
-    given: dict[str, Any] = {"kernel": KERNEL, "bounds": BOUNDS, "epsilon": 50, "most_queries": 40}
-    curator = prior.Online(POINTS, mechanism=prior.PMW(points_per_axis=17), **given)
+    options: dict[str, Any] = {
+        "kernel": KERNEL,
+        "bounds": BOUNDS,
+        "epsilon": 50,
+        "most_queries": 40,
+    }
+    curator = prior.Online(POINTS, mechanism=prior.PMW(points_per_axis=17), **options)
     exact = dpkde.nonprivate.kde(POINTS, QUERIES[:3], KERNEL)
     for _ in range(3):
-        found = curator.ask(QUERIES[:3])
-        assert np.abs(found.kde - exact).max() < 0.25
-    assert found.privacy.epsilon == 50
+        answers = curator.ask(QUERIES[:3])
+        assert np.abs(answers.kde - exact).max() < 0.25
+    assert answers.privacy.epsilon == 50
     with pytest.raises(dpkde.ParameterError, match="all queries at once"):
-        prior.Online(POINTS, mechanism=prior.SmallDB(size=4, points_per_axis=5), **given)
+        prior.Online(POINTS, mechanism=prior.SmallDB(size=4, points_per_axis=5), **options)

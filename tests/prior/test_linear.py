@@ -81,9 +81,9 @@ def test_bernstein_of_order_one_is_linear_interpolation() -> None:
     (row,) = pair.quantize(*pair.frame.place(np.array([[0.5]])))
     ends = [math.exp(-0.25), math.exp(-2.25)]
     assert row.tolist() == [round(end * 2**20) for end in ends]
-    found = pair.respond(np.array([[0.0], [2.0], [0.5], [9.0]]), row.astype(np.float64))
+    answers = pair.respond(np.array([[0.0], [2.0], [0.5], [9.0]]), row.astype(np.float64))
     expected = [ends[0], ends[1], 0.75 * ends[0] + 0.25 * ends[1], ends[1]]
-    assert np.allclose(found, expected, atol=1e-6)
+    assert np.allclose(answers, expected, atol=1e-6)
 
 
 def test_eventrig_of_degree_two_is_a_constant_and_a_line() -> None:
@@ -115,8 +115,8 @@ def test_the_bias_of_bernstein_is_within_its_bound(
     x = np.random.default_rng(1).uniform((-1, 0), (1, 1.5), size=(40, 2))
     pair = family.layout(frame).draw(24, 0)
     contributions = pair.quantize(*frame.place(x)).astype(np.float64)
-    found = np.array([pair.respond(x, row) for row in contributions])
-    error = np.abs(found - kernel.evaluate(x, x)).max()
+    answers = np.array([pair.respond(x, row) for row in contributions])
+    error = np.abs(answers - kernel.evaluate(x, x)).max()
     assert error <= (2.0**2 + 1.5**2) * bend / (8 * order) + 1e-5
     assert error <= family.largest_bias(frame) + 1e-5
     assert family.largest_bias(frame) <= 2 * (2.0**2 + 1.5**2) * bend / (8 * order)
@@ -129,8 +129,8 @@ def test_the_bias_of_eventrig_is_what_the_series_leaves_out() -> None:
         family = EvenTrig(degree)
         pair = family.layout(frame).draw(24, 0)
         contributions = pair.quantize(*frame.place(x)).astype(np.float64)
-        found = np.array([pair.respond(x, row) for row in contributions])
-        error = np.abs(found - GAUSSIAN.evaluate(x, x)).max()
+        answers = np.array([pair.respond(x, row) for row in contributions])
+        error = np.abs(answers - GAUSSIAN.evaluate(x, x)).max()
         assert least <= error <= 1.05 * family.largest_bias(frame) + 1e-5
     assert EvenTrig(40).largest_bias(frame) < 1e-8
     assert math.isnan(EvenTrig(4).largest_bias(_frame(dpkde.Erfc(1.0), (-1, 1))))
@@ -163,9 +163,9 @@ def test_no_honest_record_is_lost() -> None:
 def test_basis_adds_up_to_one() -> None:
     for order in (1, 7, 300):
         for y in (-5.0, -1.0, -0.3, 0.0, 0.999, 1.0, 5.0):
-            found = basis(order, 1.0, y)
-            assert found.min() >= 0
-            assert found.sum() == pytest.approx(1.0, rel=1e-12)
+            terms = basis(order, 1.0, y)
+            assert terms.min() >= 0
+            assert terms.sum() == pytest.approx(1.0, rel=1e-12)
 
 
 def test_fits_counts_exactly() -> None:
@@ -184,8 +184,8 @@ def test_a_matrix_bandwidth_comes_back_in_data_units() -> None:
     rows = np.array([[1.0, 10.5], [3.0, 11.5]])
     assert np.allclose(in_data_units(frame, frame.place(rows)[0]), rows)
     exact = dpkde.nonprivate.kde(rows, rows, kernel)
-    found = dpkde.nonprivate.estimate(rows, rows, kernel, EvenTrig(20), bounds=[(0, 4), (10, 12)])
-    assert np.allclose(found, exact, atol=1e-4)
+    answers = dpkde.nonprivate.estimate(rows, rows, kernel, EvenTrig(20), bounds=[(0, 4), (10, 12)])
+    assert np.allclose(answers, exact, atol=1e-4)
 
 
 @pytest.mark.parametrize("family", [Bernstein(order=8), EvenTrig(degree=8)])
@@ -201,7 +201,7 @@ def test_publish_save_and_load(
     )
     queries = np.linspace(-2, 2, 9)
     exact = dpkde.nonprivate.kde(points, queries, dpkde.Gaussian(3.0))
-    # Twenty standard errors and the bias: with Laplace tails e^{−20√2} a query, below 10⁻¹¹.
+    # Twenty standard errors and the bias: with Laplace tails e^{−20√2} for each query, below 10⁻¹¹.
     bias = family.largest_bias(release.plan.frame)  # type: ignore[attr-defined]
     error = np.abs(release.kde(queries) - exact)
     assert (error <= bias + 1e-4 + 20 * release.standard_error(queries)).all()
@@ -272,8 +272,8 @@ def test_noisy_sample_says_that_it_is_not_private() -> None:
     assert not hasattr(sample, "privacy")
     answers = sample.kde([[0.0, 0.0], [50.0, 50.0]])
     assert answers[0] == answers[1]
-    kept = points[np.isfinite(points).all(axis=1)]
-    mean = dpkde.nonprivate.kde(kept, kept, GAUSSIAN).mean()
+    finite = points[np.isfinite(points).all(axis=1)]
+    mean = dpkde.nonprivate.kde(finite, finite, GAUSSIAN).mean()
     # The sample's mean is off by 0.02 at most, noise of scale 1/400 by 0.06 with chance e⁻²⁴.
     assert abs(answers[0] - mean) < 0.1
     with pytest.raises(dpkde.ParameterError, match="size"):

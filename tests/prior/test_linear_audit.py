@@ -1,8 +1,9 @@
 """The audit of the prior mechanisms at ε = 1: they pass, those with too little noise fail.
 
 Confidence is 1 − 10⁻⁹: a correct mechanism is refuted at most once in 10⁹ runs. Mutants have a
-quarter of the noise. For Laplace noise ε' = 4: with 6,000 trials a side, of which 4,800 count,
-ln(p/q) is estimated with standard deviation √(1/2,400 + 1/44) ≈ 0.15, and ε' − ε is 20 of those.
+quarter of the noise. For Laplace noise ε' = 4: with 6,000 trials on each side, of which 4,800
+count, ln(p/q) is estimated with standard deviation √(1/2,400 + 1/44) ≈ 0.15, and ε' − ε is 20 of
+those.
 For Gaussian noise at δ = 0.01 the event «above 2 standard deviations» has p ≈ 0.3 and q ≈ 0.02:
 ln((p − δ)/q) ≈ 2.6 with standard deviation 0.1. 6 + 4.8 of them would do: a mutant is missed with a
 chance below 10⁻⁶. Where the audit is asked to see some of the ε of a correct mechanism, what it
@@ -28,7 +29,6 @@ from dpkde.prior import (
     GaussianAnswers,
     LaplaceAnswers,
     OurRelease,
-    Private,
 )
 from dpkde.prior.base import QueryMechanism
 from dpkde.prior.placed import PlacedFamily
@@ -37,23 +37,13 @@ from dpkde.privacy.laws import Law, draw
 from dpkde.space.domain import as_domain
 from dpkde.space.frame import Frame
 from dpkde.tables import open_points
+from remembered import Remembered
 
 pytestmark = pytest.mark.audit
 
 KERNEL = dpkde.Gaussian(1.0)
 TRIALS = 6_000
 DELTA = 1e-2
-
-
-class Remembered(Private):
-    """Private points whose exact sums are computed once: exact, so one serves all trials."""
-
-    def sums(self, placed: Any, bits: int) -> Any:
-        memory = self.__dict__.setdefault("memory", {})
-        key = (bits, placed.places.tobytes(), placed.limits)
-        if key not in memory:
-            memory[key] = super().sums(placed, bits)
-        return memory[key]
 
 
 def _answers(
@@ -66,8 +56,8 @@ def _answers(
         private = Remembered(open_points(np.array(data).reshape(-1, 1)), frame, threads=1)
         rows = []
         for _ in range(trials):
-            found = mechanism.answer(private, places, rigged(noise, **guarantee))
-            rows.append([found.count, *found.kernel_sums])
+            answered = mechanism.answer(private, places, rigged(noise, **guarantee))
+            rows.append([answered.count, *answered.kernel_sums])
         return np.array(rows)
 
     return run
@@ -77,8 +67,8 @@ def _published(family: PlacedFamily, **guarantee: Any) -> Callable[[Any, int], N
     plan = dpkde.plan(kernel=KERNEL, bounds=[(-1, 1)], epsilon=1, family=family)
 
     def run(data: list[float], trials: int) -> NDArray[np.float64]:
-        made = dpkde.sketch(np.array(data).reshape(-1, 1), plan)
-        releases = [dpkde.publish(made, **guarantee) for _ in range(trials)]
+        sketch = dpkde.sketch(np.array(data).reshape(-1, 1), plan)
+        releases = [dpkde.publish(sketch, **guarantee) for _ in range(trials)]
         return np.array([[r.count, *(r.table / 2.0**r.plan.bits)] for r in releases])
 
     return run
@@ -93,9 +83,9 @@ def test_families_pass(family: PlacedFamily, power: float) -> None:
     adding = audit(_published(family, epsilon=1), [0.3], [0.3, 1.0], trials=TRIALS // 4)
     assert not adding.refutes(1)
     replacing = _published(family, epsilon=1, adjacency="replace")
-    found = audit(replacing, [-1.0], [1.0], trials=TRIALS)
-    assert not found.refutes(1)
-    assert found.epsilon_lower >= power  # the audit is not blind
+    result = audit(replacing, [-1.0], [1.0], trials=TRIALS)
+    assert not result.refutes(1)
+    assert result.epsilon_lower >= power  # the audit is not blind
 
 
 @pytest.mark.parametrize(
@@ -110,12 +100,12 @@ def test_families_pass(family: PlacedFamily, power: float) -> None:
 def test_answers_pass(mechanism: QueryMechanism, guarantee: dict[str, Any], power: float) -> None:
     delta = guarantee.get("delta", 0.0)
     adding = _answers(mechanism, [0.0], **guarantee)
-    found = audit(adding, [1.0], [1.0, 0.0], trials=TRIALS // 2, delta=delta)
-    assert not found.refutes(1)
+    result = audit(adding, [1.0], [1.0, 0.0], trials=TRIALS // 2, delta=delta)
+    assert not result.refutes(1)
     replacing = _answers(mechanism, [0.0], **guarantee, adjacency="replace")
-    found = audit(replacing, [4.0], [0.0], trials=TRIALS, delta=delta)
-    assert not found.refutes(1)
-    assert found.epsilon_lower >= power
+    result = audit(replacing, [4.0], [0.0], trials=TRIALS, delta=delta)
+    assert not result.refutes(1)
+    assert result.epsilon_lower >= power
     several = _answers(mechanism, [0.0, 0.1, 1.0], **guarantee)
     assert not audit(several, [], [0.05], trials=TRIALS // 4, delta=delta).refutes(1)
 
@@ -129,7 +119,7 @@ def _answers_of_a_release() -> Callable[[Any, int], NDArray[np.float64]]:
     def run(data: list[float], trials: int) -> NDArray[np.float64]:
         rows = []
         for _ in range(trials):
-            found = dpkde.prior.answer(
+            answers = dpkde.prior.answer(
                 np.array(data).reshape(-1, 1),
                 [[0.0]],
                 mechanism=OurRelease(dpkde.Spline(1, 1.0)),
@@ -139,7 +129,7 @@ def _answers_of_a_release() -> Callable[[Any, int], NDArray[np.float64]]:
                 adjacency="replace",
                 threads=1,
             )
-            rows.append([found.count, *found.kernel_sums])
+            rows.append([answers.count, *answers.kernel_sums])
         return np.array(rows)
 
     return run
@@ -158,8 +148,8 @@ def test_mutants_with_a_quarter_of_the_noise_are_refuted(
 ) -> None:
     quarter = shrunk(Fraction(1, 4))
     run = _answers(mechanism, [0.0], quarter, **guarantee, adjacency="replace")
-    found = audit(run, [4.0], [0.0], trials=TRIALS, delta=guarantee.get("delta", 0.0))
-    assert found.refutes(1)
+    result = audit(run, [4.0], [0.0], trials=TRIALS, delta=guarantee.get("delta", 0.0))
+    assert result.refutes(1)
 
 
 def test_mutant_of_hrw_without_noise_on_later_queries() -> None:

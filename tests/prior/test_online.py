@@ -63,9 +63,9 @@ def test_one_by_one_is_a_batch_in_law(mechanism: QueryMechanism, guarantee: dict
     usual = np.sqrt(1 / 2 if mechanism.name == "laplace" else 2 / np.pi)  # E|z| of deviation 1
     size = np.abs(sums - exact).mean(axis=0) / spread
     assert (np.abs(size / usual - 1) <= 8 / np.sqrt(trials)).all()
-    found = np.corrcoef(sums.T)
+    correlations = np.corrcoef(sums.T)
     expected = KERNEL.evaluate(QUERIES, QUERIES) if mechanism.name == "hrw" else np.eye(3)
-    assert np.abs(found - expected).max() <= 8 / np.sqrt(trials)
+    assert np.abs(correlations - expected).max() <= 8 / np.sqrt(trials)
 
 
 @pytest.mark.parametrize(("mechanism", "guarantee"), ALL, ids=NAMES)
@@ -123,15 +123,15 @@ def test_coordinates_of_hrw_stay_what_they_were(kernel: Any) -> None:
     for start, end in ((0, 1), (1, 2), (2, 9), (9, 10), (10, 23)):
         session.ask(queries[start:end])
         placed = Projections(frame, session.places, session.columns, end)
-        found = []
+        sums = []
         for row in rows[np.isfinite(rows).all(axis=1)]:
             one = Private(open_points(row[np.newaxis]), frame, threads=1)
-            found.append(one.sums(placed, session.bits).sums)
-            size = sum(v * v for v in found[-1].tolist())
+            sums.append(one.sums(placed, session.bits).sums)
+            size = sum(v * v for v in sums[-1].tolist())
             assert size <= session.bounds.l2_squared
-        for now, before in zip(found, earlier, strict=False):
+        for now, before in zip(sums, earlier, strict=False):
             assert np.array_equal(now[: len(before)], before)
-        earlier = found
+        earlier = sums
 
 
 def test_hrw_accuracy_does_not_depend_on_how_many_are_asked() -> None:
@@ -165,13 +165,13 @@ def test_threads_share_the_budget() -> None:
     for mechanism, guarantee in ALL:
         curator = _online(mechanism, guarantee, 12)
         refused: list[float] = []
-        found: list[Any] = []
+        answers: list[Any] = []
 
         def ask(
-            start: float, curator: Online = curator, refused: Any = refused, found: Any = found
+            start: float, curator: Online = curator, refused: Any = refused, answers: Any = answers
         ) -> None:
             try:
-                found.append(curator.ask([[start], [start + 0.5]]))
+                answers.append(curator.ask([[start], [start + 0.5]]))
             except dpkde.BudgetError:
                 refused.append(start)
 
@@ -180,9 +180,9 @@ def test_threads_share_the_budget() -> None:
             worker.start()
         for worker in workers:
             worker.join()
-        assert len(found) == 6
+        assert len(answers) == 6
         assert len(refused) == 4
-        assert len({each.count for each in found}) == 1
+        assert len({each.count for each in answers}) == 1
 
 
 def test_a_release_answers_for_ever() -> None:

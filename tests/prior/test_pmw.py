@@ -102,9 +102,9 @@ def test_one_round_by_hand(monkeypatch: pytest.MonkeyPatch, adjacency: str) -> N
     counts = np.zeros(2)
     expected = [learned(place, sums[place] / n) for place in range(2)]
     for _ in range(3_000):
-        made = mechanism.synthesise(private, None, Budget(guarantee, Rigged(constant(0))))
-        assert made.count == n
-        near = [float(np.abs(weights - made.weights).max()) for weights in expected]
+        release = mechanism.synthesise(private, None, Budget(guarantee, Rigged(constant(0))))
+        assert release.count == n
+        near = [float(np.abs(weights - release.weights).max()) for weights in expected]
         assert min(near) < 1e-4 < max(near)
         counts[int(np.argmin(near))] += 1
     worse = np.array([abs(value - n / 2) for value in sums])
@@ -126,7 +126,7 @@ def test_sensitivity_of_scores_and_measurements_exhaustively() -> None:
     generator = np.random.default_rng(0)
     guesses = [np.zeros(5, np.int64), generator.integers(0, 3 * UNIT, 5)]
 
-    def held(data: tuple[float, ...]) -> Sums:
+    def totals(data: tuple[float, ...]) -> Sums:
         if data not in cache:
             cache[data] = opened(list(data)).kernel_sums(places)
         return cache[data]
@@ -135,10 +135,10 @@ def test_sensitivity_of_scores_and_measurements_exhaustively() -> None:
     for size in range(3):
         for data in itertools.combinations_with_replacement(POOL, size):
             for extra in POOL:
-                more = held((*data, extra))
-                assert 0 <= more.records - held(data).records <= 1
-                others = [held(data)] + ([held((*data[1:], extra))] if size else [])
-                for one, other in zip([more, held(data)], others, strict=False):
+                more = totals((*data, extra))
+                assert 0 <= more.records - totals(data).records <= 1
+                others = [totals(data)] + ([totals((*data[1:], extra))] if size else [])
+                for one, other in zip([more, totals(data)], others, strict=False):
                     apart = np.abs(one.sums - other.sums)
                     assert apart.max() <= UNIT
                     largest = max(largest, int(apart.max()))
@@ -151,7 +151,7 @@ def test_sensitivity_of_scores_and_measurements_exhaustively() -> None:
 def test_bounds_of_one_sum() -> None:
     """2^b in every norm, for both notions of neighbours."""
     for adjacency in Adjacency:
-        moved = one_sum(adjacency, LATTICE_BITS).under(adjacency)
+        moved = one_sum(adjacency).under(adjacency)
         assert (moved.l1, moved.linf, moved.l2_squared) == (UNIT, UNIT, UNIT**2)
 
 
@@ -168,10 +168,10 @@ def test_bounds_of_one_sum() -> None:
     ],
 )
 def test_every_spend_is_told_and_they_add_up(guarantee: dict[str, Any], law: str) -> None:
-    made = PMW(rounds=6, points_per_axis=4).release(
+    release = PMW(rounds=6, points_per_axis=4).release(
         mixture(50), kernel=KERNEL, bounds=BOUNDS, **guarantee
     )
-    spends = made.privacy.spends
+    spends = release.privacy.spends
     private = guarantee.get("adjacency") is None
     assert [s.purpose for s in spends] == ["count"] * private + [
         "choice of a query",
@@ -186,19 +186,19 @@ def test_every_spend_is_told_and_they_add_up(guarantee: dict[str, Any], law: str
     if "rho" in guarantee:
         assert sum(s.as_rho for s in spends) == Fraction(1, 10)
     elif "delta" in guarantee:
-        assert made.privacy.epsilon_at(1e-6) <= 1.0001
+        assert release.privacy.epsilon_at(1e-6) <= 1.0001
     else:
         assert sum(s.amount.epsilon or 0 for s in spends) == 1
-    assert "choice of a query" in str(made.privacy)
-    assert ", 6 times" in str(made.privacy)
+    assert "choice of a query" in str(release.privacy)
+    assert ", 6 times" in str(release.privacy)
 
 
 def test_a_few_rounds_with_delta_are_pure() -> None:
     """At one round ε/2 beats what ρ buys: the smaller scale is taken."""
-    made = PMW(rounds=1, points_per_axis=4).release(
+    release = PMW(rounds=1, points_per_axis=4).release(
         mixture(50), kernel=KERNEL, bounds=BOUNDS, epsilon=1, delta=1e-6
     )
-    assert all(spend.amount.epsilon is not None for spend in made.privacy.spends)
+    assert all(spend.amount.epsilon is not None for spend in release.privacy.spends)
     usual = PMW(points_per_axis=4).release(
         mixture(50), kernel=KERNEL, bounds=BOUNDS, epsilon=1, delta=1e-6
     )
@@ -241,12 +241,12 @@ def test_only_the_noisy_count_is_seen() -> None:
 @pytest.mark.parametrize("data", [[], [math.nan] * 3, [math.inf], [1e308, -1e308]])
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_any_table_releases(data: list[float], adjacency: str) -> None:
-    made = PMW(points_per_axis=4).release(
+    release = PMW(points_per_axis=4).release(
         np.array(data).reshape(-1, 1), kernel=KERNEL, bounds=BOUNDS, epsilon=1, adjacency=adjacency
     )
-    assert made.weights.sum() == pytest.approx(1)
-    assert made.count is not None
-    assert made.count >= 1
+    assert release.weights.sum() == pytest.approx(1)
+    assert release.count is not None
+    assert release.count >= 1
 
 
 def test_usual_rounds() -> None:
@@ -263,11 +263,11 @@ def test_usual_rounds() -> None:
 def test_error_is_within_the_theorem(guarantee: dict[str, Any]) -> None:
     """2√(ln|U|/T) + 10·T·ln|Q|/(εn) is far above what is seen (0.02): no luck is needed."""
     points = mixture(8_000)
-    made = PMW(rounds=24, points_per_axis=24).release(
+    release = PMW(rounds=24, points_per_axis=24).release(
         points, kernel=KERNEL, bounds=BOUNDS, **guarantee
     )
-    places = made.points
-    off = np.abs(made.kde(places) - dpkde.nonprivate.kde(points, places, KERNEL)).max()
+    places = release.points
+    off = np.abs(release.kde(places) - dpkde.nonprivate.kde(points, places, KERNEL)).max()
     theorem = 2 * math.sqrt(math.log(24) / 24) + 10 * 24 * math.log(24) / 8_000
     assert off < 0.15 < theorem
     even = np.abs(
@@ -283,8 +283,10 @@ def test_given_queries_and_sampled_queries() -> None:
         (PMW(points_per_axis=24), asked),
         (PMW(alpha=0.1, queries_sampled=12, seed=3), None),
     ):
-        made = mechanism.release(points, kernel=KERNEL, bounds=BOUNDS, epsilon=4, queries=queries)
-        assert np.abs(made.kde(asked) - exact).max() < 0.2
+        release = mechanism.release(
+            points, kernel=KERNEL, bounds=BOUNDS, epsilon=4, queries=queries
+        )
+        assert np.abs(release.kde(asked) - exact).max() < 0.2
     budget = Budget(Guarantee.declare(epsilon=4))
     answers = PMW(points_per_axis=24).answer(opened(points), asked, budget)
     assert answers.kde is not None
@@ -331,18 +333,18 @@ def session(points: Any, **options: Any) -> InteractivePMW:
 def test_a_session_answers_within_its_tolerance(guarantee: dict[str, Any]) -> None:
     """Off by twice the tolerance with probability 0.1 at most; by 5 times, below 10⁻⁹."""
     points = mixture(3_000)
-    held = PMW(points_per_axis=20).online(
+    curator = PMW(points_per_axis=20).online(
         points, kernel=KERNEL, bounds=BOUNDS, updates=6, expected_queries=100, **guarantee
     )
     places = np.linspace(0, 4, 6)[:, np.newaxis]  # no more than the updates
-    answers = held.ask(places)
+    answers = curator.ask(places)
     exact = dpkde.nonprivate.kde(points, places, KERNEL)
-    assert np.abs(answers - exact).max() < 5 * held.tolerance + 0.05
-    assert len(held.transcript) == 6
-    assert 0 <= held.updates_left <= 6
-    made = held.release()
-    assert made.privacy == held.privacy
-    assert np.isnan(held.ask([[math.nan]])[0])
+    assert np.abs(answers - exact).max() < 5 * curator.tolerance + 0.05
+    assert len(curator.transcript) == 6
+    assert 0 <= curator.updates_left <= 6
+    release = curator.release()
+    assert release.privacy == curator.privacy
+    assert np.isnan(curator.ask([[math.nan]])[0])
 
 
 class Eager:
@@ -359,7 +361,7 @@ class Eager:
 def test_spends_of_a_session_and_its_end() -> None:
     """After two updates the budget is spent, exactly, and the next query ends the session."""
     private = opened(mixture(500))
-    held = InteractivePMW(
+    curator = InteractivePMW(
         private,
         Universe.over(private.frame, points_per_axis=20),
         Budget(Guarantee.declare(epsilon=1), Rigged(check=Eager)),
@@ -367,32 +369,32 @@ def test_spends_of_a_session_and_its_end() -> None:
         tolerance=None,
         expected_queries=100,
     )
-    assert [s.purpose for s in held.privacy.spends] == ["count"]
+    assert [s.purpose for s in curator.privacy.spends] == ["count"]
     with pytest.raises(dpkde.BudgetError, match="2 updates"):
-        held.ask(np.full((9, 1), 1.0))
-    purposes = [s.purpose for s in held.privacy.spends]
+        curator.ask(np.full((9, 1), 1.0))
+    purposes = [s.purpose for s in curator.privacy.spends]
     assert purposes == ["count", "checks", "measurement", "checks", "measurement"]
-    assert sum(s.amount.epsilon or 0 for s in held.privacy.spends) == 1
-    assert held.updates_left == 0
-    assert len(held.transcript) == 4
+    assert sum(s.amount.epsilon or 0 for s in curator.privacy.spends) == 1
+    assert curator.updates_left == 0
+    assert len(curator.transcript) == 4
     with pytest.raises(dpkde.BudgetError):
-        held.ask([[1.0]])
-    assert held.release().weights.sum() == pytest.approx(1)
+        curator.ask([[1.0]])
+    assert curator.release().weights.sum() == pytest.approx(1)
 
 
 def test_checks_that_do_not_fire_cost_nothing() -> None:
-    held = session(mixture(500), updates=2, tolerance=1e9)
-    first = held.ask(np.linspace(0, 4, 60)[:, np.newaxis])
-    assert [s.purpose for s in held.privacy.spends] == ["count", "checks"]
-    assert held.updates_left == 2
-    even = KERNEL.evaluate(held.release().points, np.array([[0.0]])).mean()
+    curator = session(mixture(500), updates=2, tolerance=1e9)
+    first = curator.ask(np.linspace(0, 4, 60)[:, np.newaxis])
+    assert [s.purpose for s in curator.privacy.spends] == ["count", "checks"]
+    assert curator.updates_left == 2
+    even = KERNEL.evaluate(curator.release().points, np.array([[0.0]])).mean()
     assert first[0] == pytest.approx(even)
 
 
 def test_a_session_keeps_its_secrets() -> None:
-    held = session(mixture(123))
-    assert "secret" in repr(held)
-    assert "123" not in repr(held)
+    curator = session(mixture(123))
+    assert "secret" in repr(curator)
+    assert "123" not in repr(curator)
 
 
 def test_multiply_weights_with_nothing_to_learn() -> None:

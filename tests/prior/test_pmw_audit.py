@@ -36,12 +36,12 @@ class Prepared(Private):
 
 
 def prepared(data: list[float]) -> Prepared:
-    held = Private.open(np.array(data).reshape(-1, 1), dpkde.Gaussian(0.5), [(0.0, 4.0)])
-    return Prepared(held.source, held.frame)
+    private = Private.open(np.array(data).reshape(-1, 1), dpkde.Gaussian(0.5), [(0.0, 4.0)])
+    return Prepared(private.source, private.frame)
 
 
-def outputs_of(made: Any) -> list[float]:
-    return [float(made.count), *made.weights.tolist()]
+def outputs_of(release: Any) -> list[float]:
+    return [float(release.count), *release.weights.tolist()]
 
 
 def rounds_of(
@@ -58,9 +58,9 @@ def answers_of(
 ) -> NDArray[Any]:
     private, promised = prepared(data), Guarantee.declare(**guarantee)
     universe = Universe.over(private.frame, points_per_axis=2)
-    found = []
+    outputs = []
     for _ in range(trials):
-        held = InteractivePMW(
+        curator = InteractivePMW(
             private,
             universe,
             Budget(promised, randomness),
@@ -71,11 +71,11 @@ def answers_of(
         answers = [-1.0] * 3
         try:
             for i, place in enumerate(([1.0], [1.0], [1.0])):
-                answers[i] = float(held.ask([place])[0])
+                answers[i] = float(curator.ask([place])[0])
         except dpkde.BudgetError:
             pass
-        found.append([float(held.count), *answers])
-    return np.array(found)
+        outputs.append([float(curator.count), *answers])
+    return np.array(outputs)
 
 
 NEIGHBOURS = [

@@ -53,11 +53,11 @@ def _many(
 ) -> tuple[list[Answered], Budget]:
     """Answers by the whole road; exact sums, so that one computation serves all trials."""
     private = Remembered(open_points(POINTS), Frame.of(KERNEL, as_domain([(-3, 3)]), 1))
-    found = []
+    answers = []
     for _ in range(trials):
         budget = Budget(Guarantee.declare(**guarantee))
-        found.append(mechanism.answer(private, QUERIES, budget))
-    return found, budget
+        answers.append(mechanism.answer(private, QUERIES, budget))
+    return answers, budget
 
 
 @pytest.mark.parametrize("bits", [8, 22])
@@ -101,8 +101,8 @@ def test_bounds_clip_and_drop_records() -> None:
     assert clipped.records == 2
     assert clipped.sums[0] == 2**20 + round(np.exp(-1.0) * 2**20)
     dropped = _private(rows, bounds=dpkde.Box([(-1, 1)], outside="drop"))
-    found = dropped.kernel_sums(places, 20)
-    assert (found.records, found.rows) == (1, 2)
+    totals = dropped.kernel_sums(places, 20)
+    assert (totals.records, totals.rows) == (1, 2)
 
 
 class Loud(dpkde.Kernel):
@@ -150,14 +150,14 @@ def test_answers_are_unbiased_and_spread_as_stated(
     mechanism: QueryMechanism, guarantee: dict[str, Any], adjacency: str
 ) -> None:
     trials = 3_000
-    found, budget = _many(mechanism, trials, guarantee | {"adjacency": adjacency})
-    sums = np.array([each.kernel_sums for each in found])
-    spread = found[0].deviations
+    answers, budget = _many(mechanism, trials, guarantee | {"adjacency": adjacency})
+    sums = np.array([each.kernel_sums for each in answers])
+    spread = answers[0].deviations
     assert (np.abs(sums.mean(axis=0) - EXACT) <= 7 * spread / np.sqrt(trials) + 1e-5).all()
     usual = np.sqrt(1 / 2 if mechanism.name == "laplace" else 2 / np.pi)  # E|z| of deviation 1
     size = np.abs(sums - EXACT).mean(axis=0) / spread
     assert (np.abs(size / usual - 1) <= 8 / np.sqrt(trials)).all()
-    counts = np.array([each.count for each in found])
+    counts = np.array([each.count for each in answers])
     if adjacency == "replace":
         assert (counts == 3).all()
         assert [s.purpose for s in budget.spends] == ["answers"]
@@ -191,17 +191,17 @@ def test_the_whole_budget_is_spent_and_no_more() -> None:
 
 def test_a_guess_of_the_density_sets_the_share_of_the_count() -> None:
     """(p/q)^{2/3} of ε_t: 1/4 for p = ¼ and q = 2, on a grid of 4096ths."""
-    given: dict[str, Any] = {"mechanism": LaplaceAnswers(), "kernel": KERNEL, "epsilon": 1}
-    found = answer(POINTS, QUERIES, typical_density=0.25, **given)
-    assert found.privacy.spends[0].amount.epsilon == Fraction(819, 4096)
-    assert found.privacy.spends[1].amount.epsilon == Fraction(3277, 4096)
+    options: dict[str, Any] = {"mechanism": LaplaceAnswers(), "kernel": KERNEL, "epsilon": 1}
+    answers = answer(POINTS, QUERIES, typical_density=0.25, **options)
+    assert answers.privacy.spends[0].amount.epsilon == Fraction(819, 4096)
+    assert answers.privacy.spends[1].amount.epsilon == Fraction(3277, 4096)
 
 
 def test_the_noise_of_hrw_has_the_kernel_as_its_covariance() -> None:
     """Sample covariances of N normal pairs have standard deviation √((1 + r²)/N)·τ²."""
     trials, rho = 6_000, Fraction(1, 2)
-    found, budget = _many(HRW(), trials, {"rho": rho, "adjacency": "replace"})
-    sums = np.array([each.kernel_sums for each in found])
+    answers, budget = _many(HRW(), trials, {"rho": rho, "adjacency": "replace"})
+    sums = np.array([each.kernel_sums for each in answers])
     (spend,) = budget.spends
     assert isinstance(spend, Spend)
     tau2 = spend.law.variance / 4.0**22
@@ -255,17 +255,19 @@ def test_hrw_answers_without_bias_however_many_are_asked() -> None:
     """
     points = np.random.default_rng(5).normal(size=(300, 2))
     queries = np.concatenate([points[:150], points[:50] + 1e-9])
-    found = answer(points, queries, mechanism=HRW(), kernel=KERNEL, rho=1_000, adjacency="replace")
+    answers = answer(
+        points, queries, mechanism=HRW(), kernel=KERNEL, rho=1_000, adjacency="replace"
+    )
     exact = KERNEL.evaluate(points, queries).sum(axis=0)
-    assert found.standard_error.max() < 0.05 / 300
-    assert (np.abs(found.kernel_sums - exact) <= 8 * 300 * found.standard_error + 1e-3).all()
+    assert answers.standard_error.max() < 0.05 / 300
+    assert (np.abs(answers.kernel_sums - exact) <= 8 * 300 * answers.standard_error + 1e-3).all()
 
 
 def test_repeated_queries_of_hrw_agree() -> None:
     queries = np.array([[0.3], [1.0], [0.3], [-0.0], [0.0]])
-    found = answer(POINTS, queries, mechanism=HRW(), kernel=KERNEL, rho=1)
-    assert found.kernel_sums[0] == found.kernel_sums[2]
-    assert found.kernel_sums[3] == found.kernel_sums[4]
+    answers = answer(POINTS, queries, mechanism=HRW(), kernel=KERNEL, rho=1)
+    assert answers.kernel_sums[0] == answers.kernel_sums[2]
+    assert answers.kernel_sums[3] == answers.kernel_sums[4]
 
 
 def test_which_kernels_are_positive_definite() -> None:
@@ -291,32 +293,32 @@ def test_which_kernels_are_positive_definite() -> None:
 def test_answers_say_what_they_are(mechanism: QueryMechanism, guarantee: dict[str, Any]) -> None:
     points = np.random.default_rng(6).normal(size=(4_000, 1))
     queries = np.array([[0.0], [np.nan], [1.0]])
-    found = answer(
+    answers = answer(
         points, queries, mechanism=mechanism, kernel=KERNEL, bounds=[(-3, 3)], **guarantee
     )
-    assert np.isnan(found.kde[1])
-    assert np.isnan(found.standard_error[1])
-    assert str(found.privacy.guarantee) in repr(found)
-    assert "no others" in str(found.privacy)
+    assert np.isnan(answers.kde[1])
+    assert np.isnan(answers.standard_error[1])
+    assert str(answers.privacy.guarantee) in repr(answers)
+    assert "no others" in str(answers.privacy)
     exact = dpkde.nonprivate.kde(points, queries[[0, 2]], KERNEL)
     # 25 standard errors: with Laplace tails a false alarm has probability e^{−35}; 0.03 is for
     # the bias of a coarse spline.
-    gap = np.abs(found.kde[[0, 2]] - exact)
-    assert (gap <= 0.03 + 25 * found.standard_error[[0, 2]]).all()
+    gap = np.abs(answers.kde[[0, 2]] - exact)
+    assert (gap <= 0.03 + 25 * answers.standard_error[[0, 2]]).all()
     with pytest.raises(ValueError, match="read-only"):
-        found.kde[0] = 1.0
+        answers.kde[0] = 1.0
 
 
 @pytest.mark.parametrize(("mechanism", "guarantee"), ALL, ids=NAMES)
 def test_empty_tables_and_no_queries_are_answered(
     mechanism: QueryMechanism, guarantee: dict[str, Any]
 ) -> None:
-    given: dict[str, Any] = {"mechanism": mechanism, "kernel": KERNEL, "bounds": [(-3, 3)]}
-    empty = answer(np.empty((0, 1)), QUERIES, **given, **guarantee)
+    options: dict[str, Any] = {"mechanism": mechanism, "kernel": KERNEL, "bounds": [(-3, 3)]}
+    empty = answer(np.empty((0, 1)), QUERIES, **options, **guarantee)
     assert np.isfinite(empty.kde).all()
     assert empty.count is not None
     assert empty.count >= 1
-    nothing = answer(POINTS, np.empty((0, 1)), **given, **guarantee)
+    nothing = answer(POINTS, np.empty((0, 1)), **options, **guarantee)
     assert nothing.kde.shape == (0,)
     assert nothing.count is not None
     assert nothing.count >= 1
@@ -327,11 +329,11 @@ def test_points_come_as_for_publish(tmp_path: Path) -> None:
 
     table = pd.DataFrame({"a": [0.0, 0.5, 2.0], "b": [1.0, 1.0, 1.0]})
     table.to_csv(tmp_path / "t.csv", index=False)
-    given: dict[str, Any] = {"mechanism": LaplaceAnswers(), "kernel": KERNEL, "epsilon": 10**6}
+    options: dict[str, Any] = {"mechanism": LaplaceAnswers(), "kernel": KERNEL, "epsilon": 10**6}
     for points in (table, tmp_path / "t.csv", iter([table])):
-        found = answer(points, table[["a"]], columns=["a"], **given, bounds=[(-3, 3)])
+        answers = answer(points, table[["a"]], columns=["a"], **options, bounds=[(-3, 3)])
         assert np.allclose(
-            found.kernel_sums, KERNEL.evaluate(POINTS, POINTS).sum(axis=0), atol=1e-3
+            answers.kernel_sums, KERNEL.evaluate(POINTS, POINTS).sum(axis=0), atol=1e-3
         )
     sets = answer(
         [{0, 1}, {1}],
@@ -348,10 +350,10 @@ def test_points_come_as_for_publish(tmp_path: Path) -> None:
 def test_the_reference_sampler_serves_too() -> None:
     pytest.importorskip("opendp")
     for mechanism, guarantee in ALL[:3]:
-        found = answer(
+        answers = answer(
             POINTS, QUERIES, mechanism=mechanism, kernel=KERNEL, sampler="opendp", **guarantee
         )
-        assert np.isfinite(found.kde).all()
+        assert np.isfinite(answers.kde).all()
 
 
 @pytest.mark.parametrize(
@@ -375,18 +377,18 @@ def test_the_reference_sampler_serves_too() -> None:
     ],
 )
 def test_wrong_use(change: dict[str, Any], words: str) -> None:
-    given: dict[str, Any] = {"mechanism": LaplaceAnswers(), "kernel": KERNEL, "epsilon": 1}
+    options: dict[str, Any] = {"mechanism": LaplaceAnswers(), "kernel": KERNEL, "epsilon": 1}
     queries = change.pop("queries", QUERIES)
     with pytest.raises(dpkde.ParameterError, match=words):
-        answer(POINTS, queries, **(given | change))
+        answer(POINTS, queries, **(options | change))
 
 
 def test_hrw_tells_the_cost_of_what_it_refuses() -> None:
-    given: dict[str, Any] = {"mechanism": HRW(), "kernel": KERNEL, "rho": 1}
+    options: dict[str, Any] = {"mechanism": HRW(), "kernel": KERNEL, "rho": 1}
     with pytest.raises(dpkde.ParameterError, match=r"8e\+08 bytes"):
-        answer(POINTS, np.arange(10_000.0), **given)
+        answer(POINTS, np.arange(10_000.0), **options)
     with pytest.raises(dpkde.ParameterError, match="hours"):
-        answer(POINTS, np.arange(1_000.0), expected_rows=10**9, **given)
+        answer(POINTS, np.arange(1_000.0), expected_rows=10**9, **options)
     for wrong in (0, -1e-6, 2.0, "small", float("nan")):
         with pytest.raises(dpkde.ParameterError, match="jitter"):
             HRW(wrong)  # type: ignore[arg-type]

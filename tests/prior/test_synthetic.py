@@ -34,7 +34,7 @@ def statement() -> PrivacyStatement:
     return PrivacyStatement(budget.guarantee, budget.spends)
 
 
-def made(size: int = 300, dim: int = 2) -> SyntheticRelease:
+def example(size: int = 300, dim: int = 2) -> SyntheticRelease:
     generator = np.random.default_rng(0)
     weights = generator.exponential(size=size)
     points = generator.normal(size=(size, dim))
@@ -50,7 +50,7 @@ def learned() -> SyntheticRelease:
 
 
 def test_kde_is_the_weighted_mean() -> None:
-    release = made(5)
+    release = example(5)
     queries = np.random.default_rng(2).normal(size=(7, 2))
     plain = [
         sum(
@@ -68,7 +68,7 @@ def test_kde_is_the_weighted_mean() -> None:
 
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    release, queries = made(50), np.random.default_rng(3).normal(size=(40, 2))
+    release, queries = example(50), np.random.default_rng(3).normal(size=(40, 2))
     whole = release.kde(queries)
     monkeypatch.setattr("dpkde.release.synthetic._BLOCK", 130)
     assert weighted_kde(release.points, release.weights, queries, KERNEL) == pytest.approx(whole)
@@ -137,7 +137,7 @@ def test_other_files_are_told(tmp_path: Path) -> None:
     dpkde.publish(np.zeros((5, 1)), kernel=KERNEL, epsilon=1).save(tmp_path / "r")
     with pytest.raises(dpkde.FormatError, match="not a dpkde-synthetic file"):
         SyntheticRelease.load(tmp_path / "r")
-    made(3).save(tmp_path / "s")
+    example(3).save(tmp_path / "s")
     with pytest.raises(dpkde.FormatError, match="not a dpkde-release file"):
         dpkde.Release.load(tmp_path / "s")
 
@@ -196,7 +196,7 @@ def _parts(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 )
 def test_hostile_documents(tmp_path: Path, change: dict[str, Any]) -> None:
     path = tmp_path / "a"
-    made(3).save(path)
+    example(3).save(path)
     document, tensors = _parts(path)
     for key, value in change.items():
         place, _, inner = key.partition(".")
@@ -212,7 +212,7 @@ def test_hostile_documents(tmp_path: Path, change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("missing", ["kernel", "count", "added_error", "mechanism", "privacy"])
 def test_missing_fields(tmp_path: Path, missing: str) -> None:
     path = tmp_path / "a"
-    made(3).save(path)
+    example(3).save(path)
     document, tensors = _parts(path)
     del document[missing]
     container.write(path, document, tensors)
@@ -240,7 +240,7 @@ def test_missing_fields(tmp_path: Path, missing: str) -> None:
 )
 def test_hostile_tensors(tmp_path: Path, tensors: dict[str, Any]) -> None:
     path = tmp_path / "a"
-    made(3).save(path)
+    example(3).save(path)
     container.write(path, _parts(path)[0], tensors)
     with pytest.raises(dpkde.FormatError):
         SyntheticRelease.load(path)
@@ -249,7 +249,7 @@ def test_hostile_tensors(tmp_path: Path, tensors: dict[str, Any]) -> None:
 def test_damage(tmp_path: Path) -> None:
     """Any byte changed, any length cut: an error of our own, or (in an unused byte) the same."""
     path = tmp_path / "a"
-    release = made(3)
+    release = example(3)
     release.save(path)
     good = path.read_bytes()
     chance = random.Random(0)
@@ -267,7 +267,7 @@ def test_damage(tmp_path: Path) -> None:
 
 
 def test_loading_needs_no_mechanism(tmp_path: Path) -> None:
-    made(3).save(tmp_path / "a")
+    example(3).save(tmp_path / "a")
     script = (
         f"import sys, dpkde; dpkde.load({str(tmp_path / 'a')!r}).kde([0.0, 0.0])\n"
         "assert not {'dpkde.curator', 'dpkde.prior', 'dpkde.prior.pmw'} & set(sys.modules)"

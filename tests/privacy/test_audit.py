@@ -75,16 +75,16 @@ def _drawn(
     """
 
     def mechanism(data: list[float], trials: int) -> NDArray[np.float64]:
-        made = dpkde.sketch(np.array(data).reshape(-1, 1), plan)
-        release = dpkde.publish(made, **guarantee, adjacency="replace")
-        told = release.law("table")
-        assert told is not None
-        law, cells = scaled(told, factor), plan.pair.bounds.cells
+        sketch = dpkde.sketch(np.array(data).reshape(-1, 1), plan)
+        release = dpkde.publish(sketch, **guarantee, adjacency="replace")
+        declared = release.law("table")
+        assert declared is not None
+        law, cells = scaled(declared, factor), plan.pair.bounds.cells
         if isinstance(law, MaxNorm):  # its cells are drawn together
             noise = np.array([draw(law, cells) for _ in range(trials)])
         else:
             noise = draw(law, trials * cells).reshape(trials, cells)
-        return np.asarray((made._table + noise) / 2.0**plan.bits)
+        return np.asarray((sketch._table + noise) / 2.0**plan.bits)
 
     return mechanism
 
@@ -114,22 +114,22 @@ def test_publish_passes(guarantee: dict[str, Any]) -> None:
     high, low = _farthest(plan)
     left = [high] * 3
     right = [high, high, low] if guarantee.get("adjacency") else [high] * 4
-    found = audit(
+    result = audit(
         _published(plan, **guarantee),
         left,
         right,
         trials=12_000,
         delta=float(guarantee.get("delta", 0.0)),
     )
-    assert not found.refutes(EPSILON)
+    assert not result.refutes(EPSILON)
     if guarantee == {"epsilon": EPSILON, "adjacency": "replace"}:
-        assert found.epsilon_lower > 0.8 * EPSILON  # the audit is not blind
+        assert result.epsilon_lower > 0.8 * EPSILON  # the audit is not blind
 
 
 def test_pairs_pass() -> None:
     plan = _plan("pairs")
-    found = audit(_published(plan, epsilon=EPSILON), [], [0.0], trials=12_000)
-    assert not found.refutes(EPSILON)
+    result = audit(_published(plan, epsilon=EPSILON), [], [0.0], trials=12_000)
+    assert not result.refutes(EPSILON)
 
 
 @pytest.mark.parametrize(
@@ -155,10 +155,10 @@ def test_tables_of_cells_pass(family: Family, power: float) -> None:
     for one, other in zip(whole.T, mechanism([0.3], 30_000).T, strict=True):
         assert ks_2samp(one, other, method="asymp").pvalue > 1e-11
     for left, right in (([-1.0], [1.0]), ([-2.0, 0.0], [-2.0, 1.5]), ([0.0], [0.5])):
-        found = audit(mechanism, left, right, trials=12_000)
-        assert not found.refutes(EPSILON)
+        result = audit(mechanism, left, right, trials=12_000)
+        assert not result.refutes(EPSILON)
         if left == [-1.0]:
-            assert found.epsilon_lower >= power * EPSILON / 2
+            assert result.epsilon_lower >= power * EPSILON / 2
 
 
 def test_gaussian_passes_and_small_gaussian_fails() -> None:
@@ -189,8 +189,8 @@ def test_mutant_count_not_noised() -> None:
         return np.zeros(1, np.int64) if isinstance(law, DiscreteLaplace) else draw(law, size)
 
     mechanism = _published(plan, exact_count, epsilon=EPSILON)
-    found = audit(mechanism, [0.0] * 3, [0.0] * 4, trials=3_000)
-    assert found.refutes(EPSILON)
+    result = audit(mechanism, [0.0] * 3, [0.0] * 4, trials=3_000)
+    assert result.refutes(EPSILON)
 
 
 def test_mutant_sensitivity_too_small_by_root_two() -> None:

@@ -24,6 +24,24 @@ positive = st.fractions(min_value=Fraction(1, 10**6), max_value=100)
 sizes = st.integers(min_value=1, max_value=1 << 30)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rho"),
+    [
+        (Fraction(1), Fraction(1, 10**6), Fraction(3347459077, 137438953472)),
+        (Fraction(1, 2), Fraction(1, 10**5), Fraction(9351929785, 1099511627776)),
+        (Fraction(8), Fraction(1, 10**9), Fraction(402879360349, 549755813888)),
+        (Fraction(1, 100), Fraction(1, 10**12), Fraction(186621, 137438953472)),
+    ],
+)
+def test_the_rho_of_a_guarantee_never_changes(
+    epsilon: Fraction, delta: Fraction, rho: Fraction
+) -> None:
+    """A file that has spent all of it would no longer load, were it less by a bit."""
+    assert rho_within(epsilon, delta) == rho
+    assert Guarantee.declare(epsilon=epsilon, delta=delta).rho_limit == rho
+    assert Guarantee.declare(rho=rho).rho_limit == rho
+
+
 @given(st.floats(min_value=1e-6, max_value=100))
 def test_floats_round_down(value: float) -> None:
     assert exact(value, "epsilon") <= Fraction(value)
@@ -204,7 +222,7 @@ def test_laplace_wins_in_low_dimension_and_gaussian_in_high() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({}, "exactly one"),
         ({"epsilon": 1, "rho": 1}, "exactly one"),
@@ -218,8 +236,8 @@ def test_laplace_wins_in_low_dimension_and_gaussian_in_high() -> None:
         ({"epsilon": math.nan}, "finite"),
     ],
 )
-def test_wrong_guarantees(wrong: dict[str, object], told: str) -> None:
-    with pytest.raises(dpkde.ParameterError, match=told):
+def test_wrong_guarantees(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(dpkde.ParameterError, match=message):
         Guarantee.declare(**wrong)  # type: ignore[arg-type]
 
 

@@ -135,12 +135,12 @@ def _outcomes(values: tuple[int, ...], own: float, each: float) -> NDArray[np.fl
     weight = np.exp(-np.abs(z) / each)
     upper = np.append(np.cumsum((weight / weight.sum())[::-1])[::-1], 0.0)  # P(ν ≥ z)
     silent = law / law.sum()
-    found = []
+    fired = []
     for value in values:
         fires = upper[np.clip(z - value + 900, 0, 1801)]
-        found.append(float((silent * fires).sum()))
+        fired.append(float((silent * fires).sum()))
         silent = silent * (1 - fires)
-    return np.array([*found, silent.sum()])
+    return np.array([*fired, silent.sum()])
 
 
 def test_all_outcomes_of_checks_are_private() -> None:

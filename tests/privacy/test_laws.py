@@ -12,7 +12,8 @@ from scipy.special import ndtr
 
 import dpkde
 from contracts.fit import Cdf, bins_of, fits, same_law
-from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm, draw
+from dpkde.privacy.amounts import Amount, Bounds
+from dpkde.privacy.laws import NOISES, DiscreteGaussian, DiscreteLaplace, Law, MaxNorm, draw
 
 Edges = NDArray[np.float64]
 
@@ -183,3 +184,21 @@ def test_scales_that_do_not_fit() -> None:
         MaxNorm(Fraction(1 << 50), 1 << 10)
     with pytest.raises(dpkde.ParameterError, match="does not fit"):
         DiscreteGaussian(Fraction(1 << 114))
+
+
+def test_each_law_hides_a_change_in_its_own_norm() -> None:
+    moved = Bounds(cells=4, l1=3, l2_squared=5, linf=2, nonnegative=False)
+    assert [law.sensitivity(moved) for law in NOISES.values()] == [3, 2, 5]
+    bought = [
+        law.bought(Amount(**{law.paid_in: Fraction(1, 2)}), moved).scale for law in NOISES.values()
+    ]
+    assert bought == [6, 4, 5]
+
+
+def test_max_norm_noise_is_for_tables() -> None:
+    law = MaxNorm(Fraction(4), 3)
+    for ask in (lambda: law.margin(0.1), lambda: law.characteristic_of_one(np.zeros(1))):
+        with pytest.raises(dpkde.ParameterError, match="max-norm noise is for tables"):
+            ask()
+    with pytest.raises(dpkde.ParameterError, match="opendp sampler has no max-norm noise"):
+        law.reference(3)

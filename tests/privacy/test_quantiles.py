@@ -27,8 +27,8 @@ def _weights(*values: float) -> Weights:
 @pytest.mark.parametrize("level", LEVELS)
 def test_one_laplace_weight(level: float) -> None:
     """P(|z| ≤ t) = 1 − e^{−t/b}."""
-    found = half_widths(DiscreteLaplace(SCALE), _weights(2.0), level)
-    assert found[0] == pytest.approx(-2e4 * math.log(1 - level), rel=5e-4)
+    widths = half_widths(DiscreteLaplace(SCALE), _weights(2.0), level)
+    assert widths[0] == pytest.approx(-2e4 * math.log(1 - level), rel=5e-4)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -42,9 +42,9 @@ def test_two_laplace_weights(level: float) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_gaussian_weights_and_a_normal_part(level: float) -> None:
-    found = half_widths(DiscreteGaussian(SCALE), _weights(3.0, -4.0), level, normal=1e5)
+    widths = half_widths(DiscreteGaussian(SCALE), _weights(3.0, -4.0), level, normal=1e5)
     deviation = math.sqrt(25e4 + 1e5)
-    assert found[0] == pytest.approx(stats.norm.isf((1 - level) / 2) * deviation, rel=1e-6)
+    assert widths[0] == pytest.approx(stats.norm.isf((1 - level) / 2) * deviation, rel=1e-6)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -114,11 +114,11 @@ def test_counts_stand_for_equal_weights() -> None:
 def test_the_two_roads_meet(law: Law, level: float) -> None:
     """Just above and just below the number of weights from which power sums are used."""
     many = 128
-    found = [
+    widths = [
         half_widths(law, _weights(*[1 / math.sqrt(m)] * m), level)[0]
         for m in (many - 1, many, many + 1, many + 2)
     ]
-    steps = np.diff(found) / found[0]
+    steps = np.diff(widths) / widths[0]
     assert np.abs(steps).max() < 1e-3
     assert np.abs(np.diff(steps)).max() < 1e-4
 

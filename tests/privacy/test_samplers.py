@@ -191,7 +191,7 @@ for law in laws:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
 def test_forked_processes_never_share_noise() -> None:
-    """In a process of one thread: a fork of one that has run other tests can wait for ever.
+    """In a process of one thread: a fork of one that has run other tests can wait forever.
 
     False alarm: 250 draws a law from ≥ 2^39 values; two pairs of equals are below 1e-14.
     """

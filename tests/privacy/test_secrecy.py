@@ -105,14 +105,14 @@ def test_no_frame_of_ours_still_has_its_variables(which: int, tmp_path: Path) ->
     with pytest.raises(kind) as caught:
         act()
     frames = list(_frames(caught.value))
-    assert frames  # lines are still told
+    assert frames  # lines are still shown
     for frame in frames:
-        held = dict(frame.f_locals)
+        variables = dict(frame.f_locals)
         if frame.f_code.co_name == "call":
-            assert set(held) <= {"function", "fault"}
-            assert held["fault"] is caught.value
+            assert set(variables) <= {"function", "fault"}
+            assert variables["fault"] is caught.value
         else:
-            assert not held, frame
+            assert not variables, frame
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None
 
@@ -122,34 +122,34 @@ def test_without_the_seal_the_points_are_there() -> None:
     inner: Any = dpkde.publish.__wrapped__  # type: ignore[attr-defined]
     with pytest.raises(dpkde.AccuracyError) as caught:
         inner(POINTS, **GIVEN, alpha=0.001, eta=0.05)
-    found = [v for frame in _frames(caught.value) for v in frame.f_locals.values()]
-    assert any(value is POINTS for value in found)
+    values = [v for frame in _frames(caught.value) for v in frame.f_locals.values()]
+    assert any(value is POINTS for value in values)
 
 
 def test_exceptions_that_were_kept_elsewhere_are_emptied_too() -> None:
-    kept: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def inner() -> None:
         secret = COUNT
         try:
             raise ValueError(f"{secret}"[:0])
         except ValueError as error:
-            kept.append(error)
+            errors.append(error)
             raise RuntimeError("public") from error
 
     with pytest.raises(RuntimeError, match="public") as caught:
         sealed(inner)()
     assert caught.value.__cause__ is None
-    assert kept[0].__traceback__ is None
+    assert errors[0].__traceback__ is None
 
 
 def test_what_the_caller_was_handling_is_left_alone() -> None:
     """An exception of the caller's, in whose handler a publish fails, keeps its frames."""
 
     def fails_again() -> None:
-        kept = "mine"
+        text = "mine"
         try:
-            raise ValueError(kept)
+            raise ValueError(text)
         except ValueError:
             dpkde.publish(3.0, **GIVEN)
 
@@ -158,7 +158,7 @@ def test_what_the_caller_was_handling_is_left_alone() -> None:
     mine = caught.value.__context__
     assert isinstance(mine, ValueError)
     assert mine.__traceback__ is not None
-    assert mine.__traceback__.tb_frame.f_locals["kept"] == "mine"
+    assert mine.__traceback__.tb_frame.f_locals["text"] == "mine"
 
 
 def test_strange_exceptions_are_emptied() -> None:
@@ -183,8 +183,10 @@ def test_strange_exceptions_are_emptied() -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_kernel_of_the_callers_is_not_seen_to_fail(threads: int) -> None:
     """Bernstein asks the kernel about records; so do answers to queries."""
-    given = GIVEN | {"kernel": Odd(1.0)}
-    release = dpkde.publish(POINTS[:40], **given, family=Bernstein(2), threads=threads)
+    options = GIVEN | {"kernel": Odd(1.0)}
+    release = dpkde.publish(POINTS[:40], **options, family=Bernstein(2), threads=threads)
     assert release.dim == 2
-    found = answer(POINTS[:40], [[0.0, 0.0]], mechanism=LaplaceAnswers(), threads=threads, **given)
-    assert np.isfinite(found.kde).all()
+    answers = answer(
+        POINTS[:40], [[0.0, 0.0]], mechanism=LaplaceAnswers(), threads=threads, **options
+    )
+    assert np.isfinite(answers.kde).all()

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +34,7 @@ from dpkde.prior.placed import (
     PlacedFamily,
     PlacedLayout,
     PlacedPair,
-    in_data_units,
-    unit_values,
+    kernel_values,
 )
 from dpkde.privacy.amounts import Adjacency, Amount, Bounds
 from dpkde.privacy.budget import Budget, Spend
@@ -55,23 +53,18 @@ LATTICE = (8, 22)
 _VALUE_NANOSECONDS = 15.0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Sums:
+class Sums(NamedTuple):
     """Exact integer sums over the records. Secret: never to be shown without noise."""
 
     sums: NDArray[np.int64]
     records: int
-    """Those that count."""
+    """How many records count."""
     rows: int
-    """All rows: public under replace, and only there."""
+    """How many rows there are: public under replace, and only there."""
 
     def size(self, adjacency: Adjacency) -> int:
         """Return the number of records: secret under add-remove, public under replace."""
         return self.rows if adjacency is Adjacency.REPLACE else self.records
-
-    def __iter__(self) -> Iterator[Any]:
-        """Unpack as sums, records, rows."""
-        return iter((self.sums, self.records, self.rows))
 
     def __repr__(self) -> str:
         return f"<Sums (secret): {len(self.sums)} places>"
@@ -150,18 +143,18 @@ class Private:
         guesses = (self.expected_rows, self.typical_density)
         return Errand(budget, self.capacity_bits, *guesses, self.threads)
 
-    def lattice(self, amount: Amount, law: type[Law], budget: Budget, values: Placed) -> int:
+    def lattice(self, amount: Amount, law: type[Law], budget: Budget, values: Summands) -> int:
         """Return the bits after the binary point: as many as sums and noise leave room for."""
         least, most = LATTICE
         refused: ParameterError | None = None
         for bits in range(min(most, 62 - self.capacity_bits), least - 1, -1):
-            moved = charged(bounds_of(values, bits), budget).under(budget.guarantee.adjacency)
+            moved = charged(values.bounds(bits), budget).under(budget.guarantee.adjacency)
             try:
                 law.bought(amount, moved)
             except ParameterError as error:  # the noise would not fit: a coarser lattice
                 refused = error
-                continue
-            return bits
+            else:
+                return bits
         raise refused or ParameterError(
             f"a capacity of 2^{self.capacity_bits} records does not fit 64-bit sums"
         )
@@ -233,7 +226,19 @@ class QueryMechanism(ABC):
         )
 
 
-class KernelValues(Placed):
+class Summands(Placed):
+    """An f whose sums are the answers: it is asked nothing afterwards, and declares its bounds."""
+
+    def factors(self, y: Floats) -> list[Floats]:
+        """Not asked: the sums are the answers."""
+        raise ParameterError("kernel sums answer the queries they were made for, and no others")
+
+    @abstractmethod
+    def bounds(self, bits: int) -> Bounds:
+        """Return bounds on what one record contributes on the lattice of 2^−bits."""
+
+
+class KernelValues(Summands):
     """f(x) = (k(x, y_1), …, k(x, y_q)), each entry in [0, 1]."""
 
     nonnegative = True
@@ -245,22 +250,17 @@ class KernelValues(Placed):
 
     def f(self, x: Floats) -> Floats:
         """Return the kernel values of one record."""
-        record = in_data_units(self.frame, x[np.newaxis])
-        return unit_values(self.frame.kernel.evaluate(record, self.places)[0])
-
-    def factors(self, y: Floats) -> list[Floats]:
-        """Not asked: the sums are the answers."""
-        raise ParameterError("kernel sums answer the queries they were made for, and no others")
+        return kernel_values(self.frame, x, self.places)
 
     def bounds(self, bits: int) -> Bounds:
-        """No room is needed for rounding: an entry of at most 1 becomes at most 2^bits."""
+        """Return them without room for rounding: an entry of at most 1 becomes at most 2^bits."""
         count = len(self.places)
         return Bounds(count, count << bits, count << 2 * bits, 1 << bits, nonnegative=True)
 
 
 @dataclass(frozen=True)
 class _Fixed(PlacedFamily):
-    """A family that is one given f, for sums that never become a release."""
+    """A family of a single f, for sums that never become a release."""
 
     placed: Placed
     name: ClassVar[str] = "queries"
@@ -271,13 +271,6 @@ class _Fixed(PlacedFamily):
 
     def to_json(self) -> dict[str, Any]:
         return {}
-
-
-def bounds_of(placed: Placed, bits: int) -> Bounds:
-    """Return the bounds of f on the lattice of 2^−bits."""
-    sharp = placed.bounds(bits)
-    assert sharp is not None  # what is summed here declares its own
-    return sharp
 
 
 def charged(bounds: Bounds, budget: Budget) -> Bounds:
@@ -304,12 +297,9 @@ def pure_shares(
     value, 0.05 where nobody guesses it: that minimises Var s + p²·Var n.
     """
     left = budget.left_pure()
-    if left is None or left.epsilon is None:
+    if left is None:
         raise ParameterError(f"{name} has pure noise: give epsilon, not rho")
-    if budget.guarantee.adjacency is Adjacency.REPLACE:
-        return None, left
-    part = left.epsilon * share((_density(private) / gain) ** (2 / 3))
-    return Amount(epsilon=part), Amount(epsilon=left.epsilon - part)
+    return _shares(budget, left, (_density(private) / gain) ** (2 / 3))
 
 
 def concentrated_shares(
@@ -321,12 +311,16 @@ def concentrated_shares(
             f"{name} has Gaussian noise: give delta > 0 with epsilon, such as delta=1e-6, or rho"
         )
     left = budget.left_concentrated()
-    if left is None or left.rho is None:
+    if left is None:
         raise BudgetError("nothing is left to spend")
+    return _shares(budget, left, _density(private) / gain)
+
+
+def _shares(budget: Budget, left: Amount, ratio: float) -> tuple[Amount | None, Amount]:
     if budget.guarantee.adjacency is Adjacency.REPLACE:
         return None, left
-    part = left.rho * share(_density(private) / gain)
-    return Amount(rho=part), Amount(rho=left.rho - part)
+    part = share(ratio)
+    return left.part(part), left.part(1 - part)
 
 
 def _density(private: Private) -> float:
@@ -337,3 +331,10 @@ def deviation_of(budget: Budget, purpose: str) -> float:
     """Return the standard deviation of the noise bought for a purpose; 0 where there is none."""
     spends = [s for s in budget.spends if isinstance(s, Spend) and s.purpose == purpose]
     return math.sqrt(sum(spend.law.variance for spend in spends))
+
+
+def answered_by_kde(values: Floats, count: int | None, budget: Budget) -> Answered:
+    """Return KDE values as a mechanism does; how far noise moves them is not known."""
+    unknown = np.full(len(values), math.nan)
+    sums = unknown if count is None else values * count
+    return Answered(sums, count, unknown, deviation_of(budget, "count"), kde=values)

@@ -13,7 +13,8 @@ one, so the noise of an answer is below that of a node.
 Σ_axes w²·sup|∂²k|/(8k), w the width of the axis. That is slow: halving the bias doubles k and, in
 d dimensions, takes 2^d as many nodes. `Bernstein.largest_bias` estimates it.
 
-Cost: O((k+1)^d) a record, a query and of memory. The proof is in ``bernstein.proof.md``.
+Cost: O((k+1)^d) for each record and each query, and of memory. The proof is in
+``bernstein.proof.md``.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpkde.errors import ParameterError
 from dpkde.families.custom import Floats, Limits
 from dpkde.kernels import ProductKernel
-from dpkde.numerics.numbers import is_whole
 from dpkde.prior.placed import (
     ROOM,
     Placed,
     PlacedAxis,
     box_halves,
-    box_obstacle,
     check_cells,
     in_data_units,
+    kernel_values,
+    mesh,
     outer,
     unit_values,
 )
+from dpkde.prior.universe import whole
 from dpkde.space.frame import Frame
 
 MOST_ORDER = 1 << 12
@@ -55,8 +56,8 @@ class Bernstein(PlacedAxis):
     Parameters
     ----------
     order
-        k: the lattice has k + 1 nodes an axis. More nodes lower the bias, like 1/k, and raise the
-        noise.
+        k: the lattice has k + 1 nodes on each axis. More nodes lower the bias, like 1/k, and
+        raise the noise.
 
     Notes
     -----
@@ -81,17 +82,8 @@ class Bernstein(PlacedAxis):
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if not is_whole(self.order) or not 1 <= self.order <= MOST_ORDER:
-            raise ParameterError(
-                f"order of Bernstein must be a whole number from 1 to {MOST_ORDER}, got "
-                f"{self.order!r}"
-            )
-        object.__setattr__(self, "order", int(self.order))
-
-    @classmethod
-    def obstacle(cls, frame: Frame) -> str | None:
-        """Return why there is no box."""
-        return box_obstacle(frame)
+        number = whole(self.order, "order of Bernstein", most=MOST_ORDER)
+        object.__setattr__(self, "order", number)
 
     def place_in(self, frame: Frame) -> Placed:
         """Return f and g for a kernel and a box."""
@@ -146,15 +138,13 @@ class _AnyKernel(_Lattice):
     def __init__(self, order: int, halves: Floats, frame: Frame) -> None:
         super().__init__(order, halves)
         self.frame = frame
-        mesh = np.stack(np.meshgrid(*self.nodes, indexing="ij"), axis=-1)
-        self.places = in_data_units(frame, mesh.reshape(-1, len(halves)))
+        self.places = in_data_units(frame, mesh(self.nodes))
         cells = len(self.places)
         self.limits = Limits(cells, float(cells), math.sqrt(cells) * ROOM, 1.0)
 
     def f(self, x: Floats) -> Floats:
         """Return k(x, node)."""
-        record = in_data_units(self.frame, x[np.newaxis])
-        return unit_values(self.frame.kernel.evaluate(record, self.places)[0])
+        return kernel_values(self.frame, x, self.places)
 
 
 def nodes(order: int, half: float) -> Floats:
@@ -171,12 +161,12 @@ def basis(order: int, half: float, y: float) -> Floats:
     ([0.25, 0.5, 0.25], [0.0, 0.0, 1.0])
     """
     t = min(max((y + half) / (2 * half), 0.0), 1.0)
-    found = np.zeros(order + 1)
-    found[0] = 1.0
+    terms = np.zeros(order + 1)
+    terms[0] = 1.0
     for k in range(order):
-        found[1 : k + 2] = (1 - t) * found[1 : k + 2] + t * found[: k + 1]
-        found[0] *= 1 - t
-    return found
+        terms[1 : k + 2] = (1 - t) * terms[1 : k + 2] + t * terms[: k + 1]
+        terms[0] *= 1 - t
+    return terms
 
 
 @lru_cache(maxsize=256)

@@ -16,7 +16,7 @@ the paper has.
 kernels it falls at least geometrically, for the Gaussian fast once t passes four times the half
 width of the box in bandwidths; with a kink it falls like 1/t. `EvenTrig.largest_bias` estimates it.
 
-Cost: O(t^d) a record, O(t·N·d + t^d) a query. The proof is in ``eventrig.proof.md``.
+Cost: O(t^d) for each record, O(t·N·d + t^d) for each query. The proof is in ``eventrig.proof.md``.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from dpkde.errors import ParameterError
 from dpkde.families.base import about
 from dpkde.families.custom import Floats, Limits
 from dpkde.kernels import ProductKernel
-from dpkde.numerics.numbers import is_whole
 from dpkde.prior.placed import (
     MOST_CELLS,
     ROOM,
     Placed,
     PlacedAxis,
     box_halves,
-    box_obstacle,
     check_cells,
     in_data_units,
+    mesh,
     outer,
 )
+from dpkde.prior.universe import whole
 from dpkde.space.frame import Frame
 
 MOST_NODES = 1 << 12
@@ -52,7 +52,7 @@ MOST_NODES = 1 << 12
 
 @dataclass(frozen=True)
 class EvenTrig(PlacedAxis):
-    """Even trigonometric polynomials with `degree` terms an axis, as a family.
+    """Even trigonometric polynomials with `degree` terms on each axis, as a family.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class EvenTrig(PlacedAxis):
     Notes
     -----
     Needs bounds. Serves every product kernel, and others in few dimensions: their coefficients take
-    (2t)^d values of the kernel a query. Queries outside the bounds are answered by the same
+    (2t)^d values of the kernel for each query. Queries outside the bounds are answered by the same
     formula.
 
     Examples
@@ -83,17 +83,8 @@ class EvenTrig(PlacedAxis):
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if not is_whole(self.degree) or not 1 <= self.degree <= MOST_NODES // 4:
-            raise ParameterError(
-                f"degree of EvenTrig must be a whole number from 1 to {MOST_NODES // 4}, got "
-                f"{self.degree!r}"
-            )
-        object.__setattr__(self, "degree", int(self.degree))
-
-    @classmethod
-    def obstacle(cls, frame: Frame) -> str | None:
-        """Return why there is no box."""
-        return box_obstacle(frame)
+        number = whole(self.degree, "degree of EvenTrig", most=MOST_NODES // 4)
+        object.__setattr__(self, "degree", number)
 
     def place_in(self, frame: Frame) -> Placed:
         """Return f and g for a kernel and a box."""
@@ -153,8 +144,7 @@ class _AnyKernel(_Cosines):
                 "use fewer axes, a lower degree or a product kernel"
             )
         axes = [half * chebyshev_nodes(self.count) for half in self.halves]
-        mesh = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-        self.places = in_data_units(frame, mesh.reshape(-1, frame.dim))
+        self.places = in_data_units(frame, mesh(axes))
 
     def factors(self, y: Floats) -> list[Floats]:
         """Return one factor, all of g(y): the cosine transform along every axis."""
@@ -197,7 +187,7 @@ def coefficients(kernel: ProductKernel, degree: int, half: float, y: float) -> F
     By the cosine transform at N nodes, enough for the kernel and for four times the degree. What
     comes from beyond folds over only from r ≥ 2N − degree.
     """
-    wanted = max(4 * degree, 64, math.ceil(16 * min(half, float(MOST_NODES))))
-    count = min(1 << (wanted - 1).bit_length(), MOST_NODES)
+    enough = max(4 * degree, 64, math.ceil(16 * min(half, float(MOST_NODES))))
+    count = min(1 << (enough - 1).bit_length(), MOST_NODES)
     values = kernel.profile(half * chebyshev_nodes(count) - y)
     return np.asarray(cosine_matrix(degree, count) @ values)

@@ -24,24 +24,25 @@ from dpkde.errors import ParameterError
 from dpkde.families.base import about
 from dpkde.families.custom import Floats, Limits
 from dpkde.kernels import Points
+from dpkde.numerics.compiled import exactly
 from dpkde.numerics.numbers import is_real
 from dpkde.prior.base import (
     Answered,
     Private,
     QueryMechanism,
-    bounds_of,
+    Summands,
     concentrated_shares,
     deviation_of,
 )
 from dpkde.prior.independent import check_left
-from dpkde.prior.placed import Placed, in_data_units
+from dpkde.prior.placed import in_data_units
 from dpkde.privacy.amounts import Amount, Bounds
 from dpkde.privacy.budget import Budget, Spend
 from dpkde.privacy.laws import DiscreteGaussian
 from dpkde.space.frame import Frame
 
 MOST_QUERIES = 1 << 12
-"""Most queries: the factor L has their number squared entries."""
+"""Most queries: the factor L has as many entries as their number squared."""
 LEAST_JITTER = 1e-10
 _SOLVE_SHARE = 32
 
@@ -93,14 +94,14 @@ class HRW(QueryMechanism):
             raise ParameterError(
                 f"HRW with {about(most_queries)} queries would need a matrix of "
                 f"{about(8 * most_queries**2)} bytes and {about(most_queries**2 // 2)} operations "
-                f"a record; at most {MOST_QUERIES} queries: dpkde.publish answers any number"
+                f"for each record; at most {MOST_QUERIES} queries: dpkde.publish answers any number"
             )
         private.check_work(most_queries + most_queries**2 // _SOLVE_SHARE)
         count, whole = concentrated_shares(private, budget, 1.0, self.name)
         return HrwSession(self.jitter, private, budget, most_queries, count, whole)
 
 
-class Projections(Placed):
+class Projections(Summands):
     """f(x) = L⁻¹(k(x, y_1), …, k(x, y_t)): a record in an orthonormal basis of what was asked.
 
     Places are an array of always the same length, of which the first t count: so each kernel value
@@ -110,25 +111,18 @@ class Projections(Placed):
     nonnegative = False
 
     def __init__(self, frame: Frame, places: Points, columns: Floats, used: int) -> None:
-        from dpkde.prior.triangle import solve
-
         self.frame, self.places, self.columns, self.used = frame, places, columns, used
-        self.solve = solve
         self.limits = Limits(used, math.sqrt(used) + 1, 1.0, 1.0)
 
     def f(self, x: Floats) -> Floats:
         """Return L⁻¹v of one record."""
         record = in_data_units(self.frame, x[np.newaxis])
         values = self.frame.kernel.evaluate(self.places, record)[: self.used, 0].copy()
-        self.solve(self.columns, values)
+        solve(self.columns, values)
         return values
 
-    def factors(self, y: Floats) -> list[Floats]:
-        """Not asked: the session answers."""
-        raise ParameterError("kernel sums answer the queries they were made for, and no others")
-
     def bounds(self, bits: int) -> Bounds:
-        """‖w‖₂ ≤ 1, with room for rounding to integers (√q/2) and in floats (a millionth)."""
+        """Return those of ‖w‖₂ ≤ 1, with room for rounding to integers (√q/2) and floats (10⁻⁶)."""
         most = len(self.places)
         length = (1 << bits) + (1 << bits >> 20) + (math.isqrt(most) + 1) // 2 + 2
         l1 = (math.isqrt(most) + 1) * length
@@ -160,7 +154,7 @@ class HrwSession:
         self.coordinates = np.zeros(most)
         everything = Projections(self.private.frame, self.places, self.columns, most)
         self.bits = self.private.lattice(self.whole, DiscreteGaussian, self.budget, everything)
-        self.bounds = bounds_of(everything, self.bits)
+        self.bounds = everything.bounds(self.bits)
 
     def ask(self, queries: Points) -> Answered:
         """Return answers to these queries."""
@@ -200,8 +194,6 @@ class HrwSession:
 
     def _add_row(self, at: int, query: Floats) -> None:
         """Write row `at` of L: L⁻¹k(Y, y), and the root of what is left of k(y, y) + jitter."""
-        from dpkde.prior.triangle import solve
-
         kernel = self.private.frame.kernel
         self.places[at] = query
         with np.errstate(all="ignore"):  # queries may be as far apart as floats go
@@ -217,3 +209,16 @@ class HrwSession:
         self.columns[:at, at] = row
         # Rounding may leave less than the jitter; only ever more is put on the diagonal.
         self.columns[at, at] = math.sqrt(max(left, self.jitter))
+
+
+@exactly
+def solve(columns: Floats, values: Floats) -> None:
+    """Replace `values` v by w = L⁻¹v, where row j of `columns` is column j of L.
+
+    Column by column: every entry has its own chain of operations, in order, so that w_i depends on
+    the first i rows of L and entries of v alone, however many follow.
+    """
+    for j in range(values.size):
+        values[j] /= columns[j, j]
+        for i in range(j + 1, values.size):
+            values[i] -= values[j] * columns[j, i]

@@ -24,7 +24,6 @@ from dpkde.prior.base import (
     KernelValues,
     Private,
     QueryMechanism,
-    bounds_of,
     charged,
     concentrated_shares,
     deviation_of,
@@ -40,21 +39,20 @@ class _Independent(QueryMechanism):
 
     law: ClassVar[type[Law]]
 
-    def _shares(
-        self, private: Private, budget: Budget, queries: int
-    ) -> tuple[Amount | None, Amount]:
-        if self.law.paid_in == "epsilon":
-            return pure_shares(private, budget, float(queries), self.name)
-        return concentrated_shares(private, budget, math.sqrt(queries), self.name)
-
     def answer(self, private: Private, queries: Points, budget: Budget) -> Answered:
         """Return exact sums with noise for all of them together. O(n·q·d)."""
         return self.session(private, budget, max(len(queries), 1)).ask(queries)
 
     def session(self, private: Private, budget: Budget, most_queries: int) -> IndependentSession:
         """Return a session in which each query has an equal part of the budget."""
-        count, each = self._shares(private, budget, most_queries)
-        return IndependentSession(self, private, budget, most_queries, count, each)
+        if self.law.paid_in == "epsilon":
+            count, whole = pure_shares(private, budget, float(most_queries), self.name)
+        else:
+            count, whole = concentrated_shares(private, budget, math.sqrt(most_queries), self.name)
+        return IndependentSession(self, private, budget, most_queries, count, whole)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
 
 class LaplaceAnswers(_Independent):
@@ -66,9 +64,6 @@ class LaplaceAnswers(_Independent):
     name: ClassVar[str] = "laplace"
     law = DiscreteLaplace
 
-    def __repr__(self) -> str:
-        return "LaplaceAnswers()"
-
 
 class GaussianAnswers(_Independent):
     """The Gaussian mechanism: noise N(0, q/2ρ_t) on each of q kernel sums. Needs δ > 0, or ρ.
@@ -78,9 +73,6 @@ class GaussianAnswers(_Independent):
 
     name: ClassVar[str] = "gaussian"
     law = DiscreteGaussian
-
-    def __repr__(self) -> str:
-        return "GaussianAnswers()"
 
 
 @dataclass
@@ -113,7 +105,7 @@ class IndependentSession:
         spread = deviation_of(self.budget, "count")
         if not number:
             return Answered(np.empty(0), self.count, np.empty(0), spread)
-        bounds = charged(bounds_of(values, bits), self.budget)
+        bounds = charged(values.bounds(bits), self.budget)
         spend = self.budget.spend("answers", amount, law, bounds)
         noisy = totals.sums + self.budget.noise(spend, number)
         deviation = math.sqrt(spend.law.variance) / 2**bits

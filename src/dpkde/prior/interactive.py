@@ -18,17 +18,10 @@ from numpy.typing import NDArray
 from dpkde.errors import BudgetError, ParameterError
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real
-from dpkde.prior.base import Answered, Private
+from dpkde.prior.base import Answered, Private, answered_by_kde
+from dpkde.prior.independent import check_left
 from dpkde.prior.lattice import LATTICE_BITS, within_capacity
-from dpkde.prior.pmw import (
-    COUNT_SHARE,
-    UPDATES,
-    after_count,
-    answered,
-    better_amount,
-    measure,
-    released_count,
-)
+from dpkde.prior.measurements import better_amount, count_first, measure
 from dpkde.prior.universe import Universe
 from dpkde.prior.weights import Weights
 from dpkde.privacy.budget import Budget
@@ -39,9 +32,11 @@ from dpkde.privacy.statement import PrivacyStatement
 from dpkde.release.synthetic import SyntheticRelease
 from dpkde.tables.arrays import QueriesLike, as_queries
 
+UPDATES = 16
+"""How often a session may find its weights wrong."""
 CHECK_SHARE = Fraction(3, 4)
-"""Of an update's part of the budget. A check has to stand out against the noise of a threshold and
-of all queries; a measurement's noise is that of one answer."""
+"""The checks' share of an update's part of the budget. A check has to stand out against the noise
+of a threshold and of all queries; a measurement's noise is that of one answer."""
 _DOUBT = 0.05
 
 
@@ -87,11 +82,10 @@ class InteractivePMW:
         self._lock = threading.Lock()
         self._threshold: Threshold | None = None
         self._transcript: list[tuple[tuple[float, ...], float]] = []
-        each = CHECK_SHARE / updates
-        amount = better_amount(budget, each, SparseVector)
-        rest = after_count(amount, budget).part(Fraction(1, updates))
-        self._check, self._measure = rest.part(CHECK_SHARE), rest.part(1 - CHECK_SHARE)
-        self.count = released_count(private.totals(), amount.part(COUNT_SHARE), budget)
+        amount = better_amount(budget, CHECK_SHARE / updates, SparseVector)
+        self.count, rest = count_first(private, private.totals(), amount, budget)
+        each = rest.part(Fraction(1, updates))
+        self._check, self._measure = each.part(CHECK_SHARE), each.part(1 - CHECK_SHARE)
         self.tolerance = self._usual(expected_queries) if tolerance is None else float(tolerance)
 
     def _usual(self, expected_queries: int) -> float:
@@ -120,7 +114,7 @@ class InteractivePMW:
     def ask(self, queries: QueriesLike) -> NDArray[np.float64]:
         """Return the KDE at each query, one after the other; NaN at a query that is not finite.
 
-        O(n·d) a query for the exact sum, and O(|U|·d) for the weights.
+        Each query takes O(n·d) for the exact sum, and O(|U|·d) for the weights.
 
         Raises
         ------
@@ -149,12 +143,12 @@ class InteractivePMW:
         column = self._private.frame.kernel.evaluate(self._universe.points, place)[:, 0]
         unit = self.count << LATTICE_BITS
         guess = float(self._weights.values @ column)
-        held = within_capacity(self._private.kernel_sums(place).sums)
-        apart = abs(int(held[0]) - round(guess * unit))
+        exact_sum = within_capacity(self._private.kernel_sums(place).sums)
+        apart = abs(int(exact_sum[0]) - round(guess * unit))
         if not self._threshold.passed(apart, math.ceil(self.tolerance * unit)):
             return guess
         self._threshold = None
-        measured = min(max(measure(held, self._measure, self._budget) / unit, 0.0), 1.0)
+        measured = min(max(measure(exact_sum, self._measure, self._budget) / unit, 0.0), 1.0)
         self._weights.learn(column, measured)
         return measured
 
@@ -183,13 +177,12 @@ class PMWSession:
     """The same as a session of `Online`."""
 
     def __init__(self, curator: InteractivePMW, most_queries: int) -> None:
-        self.curator, self.left = curator, most_queries
+        self.curator, self.most_queries, self.asked = curator, most_queries, 0
 
     def ask(self, queries: Points) -> Answered:
         """Return answers, one query after the other."""
-        if len(queries) > self.left:
-            raise BudgetError(f"{self.left} queries are left, and {len(queries)} were asked")
-        self.left -= len(queries)
+        check_left(self.asked, len(queries), self.most_queries)
+        self.asked += len(queries)
         values = np.full(len(queries), math.nan)
         for i in range(len(queries)):
             try:
@@ -197,5 +190,5 @@ class PMWSession:
             except BudgetError:
                 if not i:
                     raise
-                break  # those that were paid for are told
-        return answered(values, self.curator.count, self.curator._budget)
+                break  # those that were paid for are answered
+        return answered_by_kde(values, self.curator.count, self.curator._budget)

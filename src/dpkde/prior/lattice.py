@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.errors import ParameterError
 from dpkde.kernels import Points
 from dpkde.privacy.amounts import Adjacency, Bounds
 from dpkde.space.frame import Frame
@@ -19,39 +18,35 @@ LATTICE_BITS = 16
 """Kernel values are rounded to multiples of 2⁻¹⁶: an error of 8·10⁻⁶ at most."""
 
 CAPACITY = 1 << 40
-"""Records beyond so many are not seen any more; with 16 bits, sums stay below 2⁵⁶."""
+"""Records beyond so many are not seen any more; with 16 bits, sums are 2⁵⁶ at most."""
 
 Integers = NDArray[np.int64]
 
 
-def within_capacity(sums: Integers, bits: int = LATTICE_BITS) -> Integers:
+def within_capacity(sums: Integers) -> Integers:
     """Return sums cut to what `CAPACITY` records can have."""
-    return np.clip(sums, 0, CAPACITY << bits)
+    return np.clip(sums, 0, CAPACITY << LATTICE_BITS)
 
 
-def on_lattice(values: NDArray[np.float64], bits: int) -> Integers:
-    """Return rint(value·2^bits), cut to [0, 2^bits]; what is no number becomes 0."""
-    scaled = np.rint(np.asarray(values, dtype=np.float64) * 2.0**bits)
-    return np.clip(np.where(np.isnan(scaled), 0.0, scaled), 0.0, 2.0**bits).astype(np.int64)
+def on_lattice(values: NDArray[np.float64]) -> Integers:
+    """Return rint(value·2¹⁶), cut to [0, 2¹⁶]; what is no number becomes 0."""
+    scaled = np.rint(np.asarray(values, dtype=np.float64) * 2.0**LATTICE_BITS)
+    return np.clip(np.where(np.isnan(scaled), 0.0, scaled), 0.0, 2.0**LATTICE_BITS).astype(np.int64)
 
 
-def public_lattice(frame: Frame, options: Points, places: Points, bits: int) -> Integers:
-    """Return rint(k(z, y)·2^bits) for public z and y, shape (n_options, n_places)."""
+def public_lattice(frame: Frame, options: Points, places: Points) -> Integers:
+    """Return rint(k(z, y)·2¹⁶) for public z and y, shape (n_options, n_places)."""
     center = frame.domain.origin(frame.dim)
-    return on_lattice(frame.kernel.evaluate(options - center, places - center), bits)
+    return on_lattice(frame.kernel.evaluate(options - center, places - center))
 
 
-def one_sum(adjacency: Adjacency, bits: int) -> Bounds:
+def one_sum(adjacency: Adjacency) -> Bounds:
     """Return how far a record moves one kernel sum.
 
-    Entries lie in [0, 2^bits]. Where n is public, entries may be counted from the middle of that
-    range, and n times the middle added back: then replacing one moves the sum by 2^bits in every
+    Entries lie in [0, 2¹⁶]. Where n is public, entries may be counted from the middle of that
+    range, and n times the middle added back: then replacing one moves the sum by 2¹⁶ in every
     norm, not by twice that.
     """
-    if bits < 1:
-        raise ParameterError("a lattice needs at least one bit")
-    if adjacency is Adjacency.REPLACE:
-        half = 1 << (bits - 1)
-        return Bounds(1, l1=half, l2_squared=half**2, linf=half, nonnegative=False)
-    unit = 1 << bits
-    return Bounds(1, l1=unit, l2_squared=unit**2, linf=unit, nonnegative=True)
+    public = adjacency is Adjacency.REPLACE
+    reach = 1 << (LATTICE_BITS - public)
+    return Bounds(1, l1=reach, l2_squared=reach**2, linf=reach, nonnegative=not public)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpkde import nonprivate
 from dpkde.errors import ParameterError
 from dpkde.kernels import Kernel
-from dpkde.numerics.numbers import is_whole
+from dpkde.prior.universe import whole
 from dpkde.privacy.laws import DiscreteLaplace, draw
 from dpkde.privacy.numbers import Exact, plain, positive
 from dpkde.tables import PointsLike, open_points
@@ -75,15 +75,14 @@ class NoisySample:
         seed: int | None = None,
     ) -> None:
         self.epsilon = positive(epsilon, "epsilon")
-        if not is_whole(size) or size < 1:
-            raise ParameterError(f"size must be a whole number, at least 1, got {size!r}")
+        most = whole(size, "size")
         parts = [piece.rows() for piece in open_points(points).read()]
         rows = np.concatenate(parts).astype(np.float64) if parts else np.empty((0, 1))
         rows = rows[np.isfinite(rows).all(axis=1)]
         if not len(rows):
             raise ParameterError("there are no records to sample")
         self.kernel, self.dim = kernel, rows.shape[1]
-        chosen = np.random.default_rng(seed).choice(len(rows), min(size, len(rows)), replace=False)
+        chosen = np.random.default_rng(seed).choice(len(rows), min(most, len(rows)), replace=False)
         mean = float(nonprivate.kde(rows, rows[chosen], kernel).mean())
         # Not bought from a budget: there is no guarantee that it could be part of.
         law = DiscreteLaplace(Fraction(_UNIT) / self.epsilon)

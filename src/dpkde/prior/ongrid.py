@@ -13,7 +13,7 @@ import numpy as np
 
 from dpkde.errors import ParameterError
 from dpkde.kernels import Kernel, Points
-from dpkde.prior.base import Private, QueryMechanism
+from dpkde.prior.base import Answered, Private, QueryMechanism, answered_by_kde
 from dpkde.prior.universe import BEYOND, Cost, Universe, check_alpha, grid_shape, whole
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.numbers import Exact
@@ -54,6 +54,12 @@ class OnGrid(QueryMechanism):
         self, private: Private, queries: Points | None, budget: Budget
     ) -> SyntheticRelease:
         """Spend what is left of a budget, and return the synthetic data set."""
+
+    def answer(self, private: Private, queries: Points, budget: Budget) -> Answered:
+        """Return the KDE at known queries, from a synthetic data set made for them alone."""
+        self.cost(private.frame, queries).check()
+        release = self.synthesise(private, queries, budget)
+        return answered_by_kde(release.kde(queries), release.count, budget)
 
     @sealed
     def release(

@@ -14,9 +14,9 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS
 from dpkde.kernels import Kernel
-from dpkde.numerics.numbers import is_whole
 from dpkde.prior.base import MOST_QUERIES, QueryMechanism
 from dpkde.prior.queries import Answers, assemble, open_private
+from dpkde.prior.universe import whole
 from dpkde.privacy.budget import Guarantee
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
@@ -81,10 +81,8 @@ class Online:
         sampler: str = "dpkde",
         threads: int | None = None,
     ) -> None:
-        if not is_whole(most_queries) or not 1 <= most_queries <= MOST_QUERIES:
-            raise ParameterError(
-                f"most_queries must be a whole number from 1 to 2^20, got {most_queries!r}"
-            )
+        self.mechanism = mechanism
+        self.most_queries = whole(most_queries, "most_queries", most=MOST_QUERIES)
         self._private, self._budget, self._columns = open_private(
             points,
             mechanism=mechanism,
@@ -103,8 +101,6 @@ class Online:
                 "these points can be read only once, and every ask reads them: give an array, a "
                 "data frame or a path"
             )
-        self.mechanism = mechanism
-        self.most_queries = int(most_queries)
         self._session = mechanism.session(self._private, self._budget, self.most_queries)
         self._lock = threading.Lock()
 

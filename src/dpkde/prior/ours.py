@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from dpkde.curator.publish import publish_source
 from dpkde.families.base import Family
 from dpkde.kernels import Points
@@ -67,13 +65,11 @@ class ReleaseSession:
                 self.private.errand(self.budget),
                 self.mechanism.seed,
             )
-        made, spread = self.release, deviation_of(self.budget, "count")
-        if not len(queries):
-            return Answered(np.empty(0), made.count, np.empty(0), spread)
+        release = self.release
         return Answered(
-            made.kernel_sum(queries),
-            made.count,
-            made.kernel_sum_standard_error(queries),
-            spread,
-            made.standard_error(queries),
+            release.kernel_sum(queries),
+            release.count,
+            release.kernel_sum_standard_error(queries),
+            deviation_of(self.budget, "count"),
+            release.standard_error(queries),
         )

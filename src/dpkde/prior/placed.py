@@ -4,7 +4,7 @@
 frame: a `PlacedFamily` makes a `Placed` of itself in a frame, which holds f and g, and `PlacedPair`
 enforces the bounds as `CustomPair` does, with whole numbers of 64 bits where they suffice.
 
-The response g(y) is kept in factors, whose outer product it is: one an axis for product kernels. A
+The response g(y) is kept in factors, whose outer product it is: one per axis for product kernels. A
 table of a million cells is then asked without writing g(y) down.
 """
 
@@ -83,11 +83,11 @@ class PlacedFamily(CustomFamily):
         return self.place_in(frame).limits
 
     def f(self, x: Floats, drawn: Drawn) -> Floats:
-        """Not to be asked without a frame."""
+        """Raise: without a frame there is nothing to ask."""
         raise ParameterError(f"{self.name} needs a frame: draw it first")
 
     def g(self, y: Floats, drawn: Drawn) -> Floats:
-        """Not to be asked without a frame."""
+        """Raise: without a frame there is nothing to ask."""
         raise ParameterError(f"{self.name} needs a frame: draw it first")
 
     def layout(self, frame: Frame) -> PlacedLayout:
@@ -109,16 +109,13 @@ class PlacedLayout(CustomLayout):
 
     @cached_property
     def placed(self) -> Placed:
-        """F and g in this frame."""
+        """The family's f and g in this frame."""
         return self.family.place_in(self.frame)
 
     def bounds(self, bits: int) -> Bounds:
-        """The limits on the lattice, rounded up; with the sign, where f has but one."""
+        """Return the limits on the lattice, rounded up, and whether no entry of f is negative."""
         sharp = self.placed.bounds(bits)
-        if sharp is not None:
-            return sharp
-        plain = super().bounds(bits)
-        return replace(plain, nonnegative=self.placed.nonnegative)
+        return sharp or replace(super().bounds(bits), nonnegative=self.placed.nonnegative)
 
     def draw(self, bits: int, seed: int) -> PlacedPair:
         """Return the pair; nothing is random."""
@@ -144,11 +141,10 @@ class PlacedPair(CustomPair):
 
     @property
     def placed(self) -> Placed:
-        """F and g in this frame."""
+        """The family's f and g in this frame."""
         return self.layout.placed
 
     def _value(self, x: Floats) -> Floats:
-        """Return what f makes of a record in this frame."""
         return self.placed.f(x)
 
     def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
@@ -179,34 +175,21 @@ class PlacedPair(CustomPair):
         )
 
 
-def box_obstacle(frame: Frame) -> str | None:
-    """Return why a kernel and domain have no box to lay a lattice over; None where they have."""
-    if frame.kernel.home != "space":
-        return f"the {frame.kernel.name} kernel does not live in space"
-    halves = frame.halves()
-    if halves is None:
-        return "it needs bounds, such as bounds=[(0, 1), (0, 1)]"
-    if not (np.isfinite(halves) & (halves > 0)).all():
-        return "the bounds are too wide or too narrow for the bandwidth"
-    return None
-
-
 def box_halves(frame: Frame) -> Floats:
     """Return half the widths of the box around all records, in bandwidth units."""
     halves = frame.halves()
-    assert halves is not None  # `box_obstacle` was asked
+    assert halves is not None  # `PlacedAxis.obstacle` was asked
     return halves
 
 
-def check_cells(name: str, per_axis: int, axes: int) -> int:
-    """Return the size of a table; raise, with the size, where it is too large."""
-    cells = int(per_axis**axes)
+def check_cells(name: str, per_axis: int, axes: int) -> None:
+    """Raise, with its size, where a table is too large."""
+    cells = per_axis**axes
     if cells > MOST_CELLS:
         raise ParameterError(
             f"{name} would need a table of {per_axis}^{axes} = {about(cells)} cells "
             f"({about(8 * cells)} bytes); at most 2^17 are made: use fewer axes, or a lower order"
         )
-    return cells
 
 
 def outer(factors: Sequence[Floats]) -> Floats:
@@ -227,6 +210,16 @@ def in_data_units(frame: Frame, coordinates: Points) -> Points:
     else:
         offsets = coordinates * value
     return np.asarray(offsets + frame.domain.origin(frame.dim))
+
+
+def mesh(axes: Sequence[Floats]) -> Points:
+    """Return all points of a grid, shape (n_points, n_axes), the last axis running fastest."""
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+
+
+def kernel_values(frame: Frame, x: Floats, places: Points) -> Floats:
+    """Return k(x, y_j) in [0, 1] of one record x in bandwidth units, at places in the data."""
+    return unit_values(frame.kernel.evaluate(in_data_units(frame, x[np.newaxis]), places)[0])
 
 
 def unit_values(values: Any) -> Floats:
@@ -253,7 +246,19 @@ def axis_bias(family: PlacedAxis, kernel: ProductKernel, half: float) -> tuple[f
 
 
 class PlacedAxis(PlacedFamily):
-    """A `PlacedFamily` that is a product over axes wherever the kernel is."""
+    """A `PlacedFamily` over a box that is a product over axes wherever the kernel is."""
+
+    @classmethod
+    def obstacle(cls, frame: Frame) -> str | None:
+        """Return why a kernel and domain have no box to lay a lattice over; None where they do."""
+        if frame.kernel.home != "space":
+            return f"the {frame.kernel.name} kernel does not live in space"
+        halves = frame.halves()
+        if halves is None:
+            return "it needs bounds, such as bounds=[(0, 1), (0, 1)]"
+        if not (np.isfinite(halves) & (halves > 0)).all():
+            return "the bounds are too wide or too narrow for the bandwidth"
+        return None
 
     @abstractmethod
     def axis_values(self, kernel: ProductKernel, half: float, x: Floats, y: Floats) -> Floats:
@@ -267,8 +272,8 @@ class PlacedAxis(PlacedFamily):
         self.check(frame)
         if not frame.kernel.is_product:
             return math.nan
-        axes = box_halves(frame).tolist()
-        return math.prod(1 + axis_bias(self, frame.kernel.shape, h)[0] for h in axes) - 1
+        errors = [axis_bias(self, frame.kernel.shape, h)[0] for h in box_halves(frame).tolist()]
+        return math.prod(1 + error for error in errors) - 1
 
     def relative_bias(self, frame: Frame) -> float | None:
         """Return the typical relative error √(∏(1 + r_k²) − 1); None where kernels are no product.

@@ -21,21 +21,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.kernels import Kernel, Points
-from dpkde.prior.base import Answered, Private, Session, Sums, deviation_of
-from dpkde.prior.lattice import CAPACITY, LATTICE_BITS, Integers, one_sum, within_capacity
+from dpkde.prior.base import Private
+from dpkde.prior.interactive import UPDATES, InteractivePMW, PMWSession
+from dpkde.prior.lattice import LATTICE_BITS, Integers, within_capacity
+from dpkde.prior.measurements import better_amount, count_first, measure
 from dpkde.prior.ongrid import OnGrid
 from dpkde.prior.universe import Cost, whole
 from dpkde.prior.weights import Weights, total_steps
-from dpkde.privacy.amounts import COUNT, Adjacency, Amount
+from dpkde.privacy.amounts import Amount
 from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.laws import ChoiceLaw, Exponential, law_of_a_number
+from dpkde.privacy.laws import Exponential
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
@@ -44,19 +46,12 @@ from dpkde.space.domain import BoundsLike
 from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike
 
-if TYPE_CHECKING:
-    from dpkde.prior.interactive import InteractivePMW
-
 MOST_ROUNDS = 500
 _EXPONENTIAL = 8
 """What an exponential takes, in operations."""
 USUAL_ROUNDS = (2, 200)
 TYPICAL_ROUNDS = 16
 """For which pure ε and ρ are compared where the number of rounds waits for the noisy count."""
-UPDATES = 16
-"""How often a session may find its weights wrong."""
-COUNT_SHARE = Fraction(1, 16)
-"""Of the budget. A KDE value p is off by p·(noise of the count)/n for it, and p is small."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +82,10 @@ class PMW(OnGrid):
     --------
     >>> import dpkde
     >>> points = np.random.default_rng(0).normal(0.3, 0.1, size=(2000, 1))
-    >>> made = PMW(points_per_axis=20).release(
+    >>> release = PMW(points_per_axis=20).release(
     ...     points, kernel=dpkde.Gaussian(0.3), bounds=[(0, 1)], epsilon=1
     ... )
-    >>> made.points.shape, bool(abs(made.kde([0.3])[0] - 0.8) < 0.2)
+    >>> release.points.shape, bool(abs(release.kde([0.3])[0] - 0.8) < 0.2)
     ((20, 1), True)
     """
 
@@ -108,20 +103,9 @@ class PMW(OnGrid):
         if self.alpha is not None and self.points_per_axis is not None:
             raise ParameterError("both alpha and points_per_axis set the grid: give one of them")
 
-    def answer(self, private: Private, queries: Points, budget: Budget) -> Answered:
-        """Return the KDE at given queries, from weights learned for them alone."""
-        self.cost(private.frame, queries).check()
-        made = self.synthesise(private, queries, budget)
-        return answered(made.kde(queries), made.count, budget)
-
-    def session(self, private: Private, budget: Budget, most_queries: int) -> Session:
+    def session(self, private: Private, budget: Budget, most_queries: int) -> PMWSession:
         """Return answers to queries as they come, by the sparse vector technique; see `online`."""
-        from dpkde.prior.interactive import InteractivePMW, PMWSession
-
-        self.cost(private.frame, np.zeros((1, private.frame.dim))).check()
-        universe = self._universe(private.frame)
-        curator = InteractivePMW(private, universe, budget, expected_queries=most_queries)
-        return PMWSession(curator, most_queries)
+        return PMWSession(self._curator(private, budget, UPDATES, None, most_queries), most_queries)
 
     @sealed
     def online(
@@ -148,25 +132,39 @@ class PMW(OnGrid):
         updates
             How often the session may find its weights wrong and pay for a measurement.
         tolerance
-            By how much a KDE value may be off before that happens. None: as little as noise lets
-            be told, for `expected_queries`.
+            By how much a KDE value may be off before that happens. None: the least that
+            stands out against the noise, for `expected_queries`.
         expected_queries
             A public guess of how many queries there will be. It steers accuracy, not privacy.
         """
-        from dpkde.prior.interactive import InteractivePMW
-
         guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
         private = Private.open(points, kernel, bounds)
         if private.source.once:
             raise ParameterError("online queries read the points again and again: give an array")
+        return self._curator(
+            private,
+            Budget(guarantee),
+            whole(updates, "updates", most=MOST_ROUNDS),
+            tolerance,
+            whole(expected_queries, "expected_queries"),
+        )
+
+    def _curator(
+        self,
+        private: Private,
+        budget: Budget,
+        updates: int,
+        tolerance: float | None,
+        expected_queries: int,
+    ) -> InteractivePMW:
         self.cost(private.frame, np.zeros((1, private.frame.dim))).check()
         return InteractivePMW(
             private,
             self._universe(private.frame),
-            Budget(guarantee),
-            updates=whole(updates, "updates", most=MOST_ROUNDS),
+            budget,
+            updates=updates,
             tolerance=tolerance,
-            expected_queries=whole(expected_queries, "expected_queries"),
+            expected_queries=expected_queries,
         )
 
     def cost(self, frame: Frame, queries: Points | None = None) -> Cost:
@@ -183,14 +181,12 @@ class PMW(OnGrid):
         frame = private.frame
         universe = self._universe(frame)
         places = self._places(universe, queries)
-        held = private.kernel_sums(places, LATTICE_BITS)
+        totals = private.kernel_sums(places)
         part = Fraction(1, 2 * (self.rounds or TYPICAL_ROUNDS))
-        whole_amount = better_amount(budget, part, Exponential)
-        rest = after_count(whole_amount, budget)
-        count = released_count(held, whole_amount.part(COUNT_SHARE), budget)
+        count, rest = count_first(private, totals, better_amount(budget, part, Exponential), budget)
         rounds = usual_rounds(rest, count) if self.rounds is None else self.rounds
         kernel = frame.kernel.evaluate(universe.points, places)
-        weights = multiply_weights(held.sums, count, kernel, rounds, rest, budget)
+        weights = multiply_weights(totals.sums, count, kernel, rounds, rest, budget)
         return SyntheticRelease(
             universe.points,
             weights.values,
@@ -199,13 +195,6 @@ class PMW(OnGrid):
             "pmw",
             count,
         )
-
-
-def answered(values: NDArray[np.float64], count: int | None, budget: Budget) -> Answered:
-    """Return KDE values as a mechanism does; how far noise moves them is not known."""
-    unknown = np.full(len(values), math.nan)
-    sums = unknown if count is None else values * count
-    return Answered(sums, count, unknown, deviation_of(budget, "count"), kde=values)
 
 
 def multiply_weights(
@@ -249,34 +238,6 @@ def multiply_weights(
     return weights
 
 
-def measure(one: Integers, amount: Amount, budget: Budget) -> int:
-    """Return one kernel sum with noise, paid for first. Its shape is (1,): it adds modulo 2⁶⁴."""
-    bounds = one_sum(budget.guarantee.adjacency, LATTICE_BITS)
-    spend = budget.spend("measurement", amount, law_of_a_number(amount), bounds)
-    return int((one + budget.noise(spend, 1))[0])
-
-
-def released_count(held: Sums, amount: Amount, budget: Budget) -> int:
-    """Return the number of rows where it is public; else spend, and return a noisy count."""
-    if budget.guarantee.adjacency is Adjacency.REPLACE:
-        return max(held.rows, 1)
-    spend = budget.spend("count", amount, law_of_a_number(amount), COUNT)
-    return min(max(held.records + int(budget.noise(spend, 1)[0]), 1), CAPACITY)
-
-
-def after_count(amount: Amount, budget: Budget) -> Amount:
-    """Return what is left of an amount once the count is paid for; all where it is public."""
-    public = budget.guarantee.adjacency is Adjacency.REPLACE
-    return amount if public else amount.part(1 - COUNT_SHARE)
-
-
-def better_amount(budget: Budget, part: Fraction, law: type[ChoiceLaw]) -> Amount:
-    """Return all that is left, as pure ε or as ρ: whichever has the smaller scale for a part."""
-    pure, concentrated = budget.left_pure(), budget.left_concentrated()
-    left = [amount for amount in (pure, concentrated) if amount is not None]
-    return min(left, key=lambda amount: law.bought(amount.part(part), 1 << 16).scale)
-
-
 def usual_rounds(amount: Amount, count: int) -> int:
     """Return √(εn)/4 rounds for pure ε, 2√(n√ρ) for ρ, between 2 and 200.
 
@@ -290,6 +251,5 @@ def usual_rounds(amount: Amount, count: int) -> int:
     if amount.epsilon is not None:
         best = math.sqrt(float(amount.epsilon) * count) / 4
     else:
-        assert amount.rho is not None
-        best = 2 * math.sqrt(count * math.sqrt(float(amount.rho)))
+        best = 2 * math.sqrt(count * math.sqrt(float(amount.as_rho)))
     return min(max(round(best), USUAL_ROUNDS[0]), USUAL_ROUNDS[1])

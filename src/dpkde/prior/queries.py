@@ -3,8 +3,8 @@
     points ─► Private ─► exact integer sums ─► noise ─► Answers
     queries ──────────────────┘
 
-Here more than the queries may be told to the curator than in a release, and less comes out: answers
-to other queries cost anew. See ``docs/prior.md`` for which mechanism serves when.
+The curator is told more than for a release, and less comes out: answers to other queries cost
+anew. See ``docs/prior.md`` for which mechanism serves when.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Answers:
     privacy: PrivacyStatement
 
     def __repr__(self) -> str:
-        told = "" if self.count is None else f", count≈{self.count}"
-        return f"<Answers: {len(self.kde)} queries, {self.privacy.guarantee}{told}>"
+        count = "" if self.count is None else f", count≈{self.count}"
+        return f"<Answers: {len(self.kde)} queries, {self.privacy.guarantee}{count}>"
 
 
 @sealed
@@ -115,11 +115,11 @@ def answer(
     >>> import numpy as np
     >>> import dpkde
     >>> points = np.random.default_rng(0).normal(size=(5_000, 2))
-    >>> found = answer(
+    >>> answers = answer(
     ...     points, [[0.0, 0.0], [1.0, 1.0]], mechanism=dpkde.prior.LaplaceAnswers(),
     ...     kernel=dpkde.Gaussian(1.0), epsilon=1,
     ... )
-    >>> found.kde.shape, bool(found.standard_error.max() < 0.01)
+    >>> answers.kde.shape, bool(answers.standard_error.max() < 0.01)
     ((2,), True)
     """
     private, budget, names = open_private(
@@ -142,8 +142,7 @@ def answer(
             "dpkde.publish makes a release that answers any number"
         )
     finite = np.isfinite(places).all(axis=1)
-    answered = mechanism.answer(private, places[finite], budget)
-    return assemble(answered, finite, budget)
+    return assemble(mechanism.answer(private, places[finite], budget), finite, budget)
 
 
 def open_private(
@@ -182,8 +181,8 @@ def open_private(
 def assemble(answered: Answered, finite: Any, budget: Budget) -> Answers:
     """Return answers for all queries, NaN for those that were not finite."""
     count = math.nan if answered.count is None else answered.count
-    kde = answered.kernel_sums / count if answered.kde is None else answered.kde
-    kde = np.clip(kde, 0.0, 1.0)
+    values = answered.kernel_sums / count if answered.kde is None else answered.kde
+    kde = np.clip(values, 0.0, 1.0)
     errors = answered.standard_errors
     if errors is None:
         errors = np.hypot(answered.deviations, kde * answered.count_deviation) / count

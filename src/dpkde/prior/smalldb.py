@@ -18,7 +18,7 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.kernels import Points
 from dpkde.numerics.compiled import exactly
-from dpkde.prior.base import Answered, Private
+from dpkde.prior.base import Private
 from dpkde.prior.lattice import (
     CAPACITY,
     LATTICE_BITS,
@@ -70,10 +70,10 @@ class SmallDB(OnGrid):
     --------
     >>> import dpkde
     >>> points = np.array([0.2] * 600 + [0.8] * 300).reshape(-1, 1)
-    >>> made = SmallDB(size=3, points_per_axis=8).release(
+    >>> release = SmallDB(size=3, points_per_axis=8).release(
     ...     points, kernel=dpkde.Gaussian(0.3), bounds=[(0, 1)], epsilon=2
     ... )
-    >>> made.weights.sum().round(12), len(made.points) <= 3
+    >>> release.weights.sum().round(12), len(release.points) <= 3
     (np.float64(1.0), True)
     """
 
@@ -96,13 +96,6 @@ class SmallDB(OnGrid):
         """How many points the synthetic data set has, repeated ones counted."""
         return coreset_size(self.alpha) if self.size is None else self.size  # type: ignore[arg-type]
 
-    def answer(self, private: Private, queries: Points, budget: Budget) -> Answered:
-        """Return the KDE at given queries, from a synthetic data set chosen for them alone."""
-        self.cost(private.frame, queries).check()
-        values = self.synthesise(private, queries, budget).kde(queries)
-        unknown = np.full(len(queries), math.nan)
-        return Answered(unknown, None, unknown, 0.0, kde=values)
-
     def cost(self, frame: Frame, queries: Points | None = None) -> Cost:
         """Return what a release will take; nothing is read or built."""
         universe, asked = self._sizes(frame, queries)
@@ -116,16 +109,16 @@ class SmallDB(OnGrid):
         frame, size = private.frame, self.members
         universe = self._universe(frame)
         places = self._places(universe, queries)
-        lattice = public_lattice(frame, universe.points, places, LATTICE_BITS)
-        held = private.kernel_sums(places, LATTICE_BITS)
+        lattice = public_lattice(frame, universe.points, places)
+        totals = private.kernel_sums(places)
         amount = budget.left_pure() or budget.left_concentrated()
         assert amount is not None
         members = select_small_database(
-            held.sums, held.size(budget.guarantee.adjacency), lattice, size, amount, budget
+            totals.sums, totals.size(budget.guarantee.adjacency), lattice, size, amount, budget
         )
-        kept, times = np.unique(members, return_counts=True)
+        members, times = np.unique(members, return_counts=True)
         return SyntheticRelease(
-            universe.points[kept],
+            universe.points[members],
             times / size,
             frame.kernel,
             PrivacyStatement(budget.guarantee, budget.spends),
@@ -192,9 +185,9 @@ def losses(sums: Integers, count: int, lattice: Integers, size: int) -> Integers
     """Return max_j |size·S_j − n·W_Z(y_j)| for every multiset Z, in lexicographic order."""
     # Sums and count are cut at the capacity: a contraction, so that sensitivities hold.
     targets = size * within_capacity(sums)
-    found = np.empty(math.comb(len(lattice) + size - 1, size), dtype=np.int64)
-    _fill_losses(np.ascontiguousarray(lattice), targets, min(max(count, 0), CAPACITY), size, found)
-    return found
+    out = np.empty(math.comb(len(lattice) + size - 1, size), dtype=np.int64)
+    _fill_losses(np.ascontiguousarray(lattice), targets, min(max(count, 0), CAPACITY), size, out)
+    return out
 
 
 @exactly

@@ -20,12 +20,13 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real, is_whole
+from dpkde.prior.placed import mesh
 from dpkde.space.frame import Frame
 
 MOST_OPTIONS = 20_000_000
 MOST_OPERATIONS = 10**10
 MOST_ENTRIES = 50_000_000
-"""Of the table of kernel values between universe and queries: 400 MB."""
+"""Most entries of the table of kernel values between universe and queries: 400 MB."""
 BEYOND = 10**100
 """Where the size of a universe stops being counted."""
 _PER_SECOND = 10**9
@@ -49,12 +50,12 @@ class Cost(NamedTuple):
 
     @property
     def memory(self) -> int:
-        """Bytes: the table of kernel values, and one loss an option."""
+        """Bytes: the table of kernel values, and one loss per option."""
         return 8 * (self.entries + self.options)
 
     @property
     def seconds(self) -> int:
-        """At 10⁹ operations a second, rounded up; numbers here may be beyond any float."""
+        """At 10⁹ operations per second, rounded up; numbers here may be beyond any float."""
         return -(-self.operations // _PER_SECOND)
 
     def check(self) -> None:
@@ -64,7 +65,11 @@ class Cost(NamedTuple):
             or self.operations > MOST_OPERATIONS
             or self.entries > MOST_ENTRIES
         ):
-            raise ParameterError(f"{self}: that is too much. {_WAYS_OUT}")
+            raise ParameterError(
+                f"{self}: that is too much. Use a larger alpha, fewer points_per_axis, "
+                "queries_sampled, for SmallDB a smaller size, or dpkde.publish, whose cost is "
+                "linear"
+            )
 
     def __str__(self) -> str:
         return (
@@ -73,12 +78,6 @@ class Cost(NamedTuple):
             f"in {_short(self.operations)} operations, some {_short(self.seconds)} s and "
             f"{_short(-(-self.memory // 10**6))} MB"
         )
-
-
-_WAYS_OUT = (
-    "Use a larger alpha, fewer points_per_axis, queries_sampled, for SmallDB a smaller size, or "
-    "dpkde.publish, whose cost is linear"
-)
 
 
 def _short(value: int) -> str:
@@ -102,7 +101,7 @@ class Universe:
     points
         Shape (size, dim).
     shape
-        How many points an axis has.
+        How many points each axis has.
     rounding
         By how much a kernel value changes at most where a record of the box moves to its nearest
         point; None where no bound is known.
@@ -136,7 +135,7 @@ class Universe:
             center[k] + halves[k] * (2 * np.arange(count) + 1 - count) / count
             for k, count in enumerate(shape)
         ]
-        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, frame.dim)
+        points = mesh(axes)
         points.setflags(write=False)
         speed, widths = frame.kernel.lipschitz(frame.dim), frame.halves()
         if not math.isfinite(speed) or widths is None or frame.kernel.bandwidth.is_matrix:

@@ -40,9 +40,13 @@ class Weights:
 
     def __init__(self, size: int) -> None:
         self._log = np.zeros(size)
-        self._columns = np.empty((1, size))
-        self._targets = np.empty(1)
-        self.measurements = 0
+        self._columns = np.empty((0, size))
+        self._targets = np.empty(0)
+
+    @property
+    def measurements(self) -> int:
+        """How many measurements were taken in."""
+        return len(self._targets)
 
     @property
     def values(self) -> Floats:
@@ -55,16 +59,14 @@ class Weights:
         return np.asarray(self.values @ kernel)
 
     def learn(self, column: Floats, target: float) -> None:
-        """Take in that Σ_u w_u·column_u should be `target`, a noisy number. O(universe) a step."""
-        if self.measurements == len(self._targets):
-            self._columns = np.concatenate([self._columns, np.empty_like(self._columns)])
-            self._targets = np.concatenate([self._targets, np.empty_like(self._targets)])
-        self._columns[self.measurements] = column
+        """Take in that Σ_u w_u·column_u should be `target`, a noisy number.
+
+        Each step takes O(universe) time.
+        """
+        self._columns = np.concatenate([self._columns, column[np.newaxis]])
         # No mean of kernel values lies outside: noise that does is known to be noise.
-        self._targets[self.measurements] = min(max(float(target), 0.0), 1.0)
-        self.measurements += 1
-        used = self.measurements
-        _go_through(self._log, self._columns[:used], self._targets[:used], passes(used))
+        self._targets = np.append(self._targets, min(max(float(target), 0.0), 1.0))
+        _go_through(self._log, self._columns, self._targets, passes(self.measurements))
 
 
 @answering

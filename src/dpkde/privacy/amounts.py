@@ -23,7 +23,7 @@ class Adjacency(StrEnum):
 
 MOST_RECORDS = 1 << 32
 MOST_TEXT = 200
-"""Characters of a name that a statement quotes."""
+"""Most characters of a name that a statement quotes."""
 
 
 def is_quotable(text: Any) -> bool:
@@ -142,13 +142,8 @@ class Amount:
 
     def part(self, share: Fraction) -> Amount:
         """Return a share of it, exactly."""
-        if self.epsilon is not None:
-            return Amount(epsilon=self.epsilon * share)
-        assert self.rho is not None
-        return Amount(rho=self.rho * share)
+        # Neither is ever zero.
+        return Amount(self.epsilon and self.epsilon * share, self.rho and self.rho * share)
 
     def __str__(self) -> str:
-        if self.epsilon is not None:
-            return f"ε = {plain(self.epsilon)}"
-        assert self.rho is not None
-        return f"ρ = {plain(self.rho)} (zCDP)"
+        return f"ε = {plain(self.epsilon)}" if self.epsilon else f"ρ = {plain(self.as_rho)} (zCDP)"

@@ -53,8 +53,8 @@ class AuditResult:
         return self.epsilon_lower > epsilon
 
     def __str__(self) -> str:
-        doubt = 1 - self.confidence
-        return f"ε ≥ {self.epsilon_lower:.3f} (error rate {doubt:.1e}, {self.trials} trials a side)"
+        doubt = f"error rate {1 - self.confidence:.1e}"
+        return f"ε ≥ {self.epsilon_lower:.3f} ({doubt}, {self.trials} trials on each side)"
 
 
 def audit(
@@ -93,13 +93,13 @@ def audit(
         raise ParameterError("an audit needs trials ≥ 8, 0 < confidence < 1 and 0 ≤ delta < 1")
     outputs = [_outputs(mechanism, data, trials) for data in (left, right)]
     first = trials // 5
-    score, threshold, swapped = _telling_event(outputs[0][:first], outputs[1][:first], delta)
-    likely, unlikely = (outputs[1], outputs[0]) if swapped else (outputs[0], outputs[1])
-    hits = int((score(likely[first:]) >= threshold).sum())
-    misses = int((score(unlikely[first:]) >= threshold).sum())
+    direction, threshold, swapped = _telling_event(outputs[0][:first], outputs[1][:first], delta)
+    likely, unlikely = reversed(outputs) if swapped else outputs
     runs, doubt = trials - first, (1 - confidence) / 2
-    low = float(clopper_pearson(hits, runs, doubt)[0]) - delta
-    high = float(clopper_pearson(misses, runs, doubt)[1])
+    often = int((likely[first:] @ direction >= threshold).sum())
+    seldom = int((unlikely[first:] @ direction >= threshold).sum())
+    low = float(clopper_pearson(often, runs, doubt)[0]) - delta
+    high = float(clopper_pearson(seldom, runs, doubt)[1])
     return AuditResult(max(math.log(low / high), 0.0) if low > 0 else 0.0, confidence, trials)
 
 
@@ -110,23 +110,19 @@ def _outputs(mechanism: Mechanism, data: Any, trials: int) -> NDArray[np.float64
     return values.reshape(trials, -1)
 
 
-Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
-
 def _telling_event(
     left: NDArray[np.float64], right: NDArray[np.float64], delta: float
-) -> tuple[Score, float, bool]:
-    """Return a score, a threshold and a side: the event «score ≥ threshold» tells most.
+) -> tuple[NDArray[np.float64], float, bool]:
+    """Return a direction, a threshold and a side: outputs beyond it in that direction tell most.
 
-    Scores tried: the projection on the difference of the medians, and the coordinates that differ
-    most. An event is judged by the bound that it would give, at three standard deviations: with
-    four times the outputs these are the six that the bound itself will keep away, so that an event
-    never seen on one side does not win by luck, and one that is certain on the other does win.
+    Directions tried: the difference of the medians, and the coordinates that differ most. An event
+    is judged by the bound that it would give, at three standard deviations: with four times the
+    outputs these are the six that the bound itself will keep away, so that an event never seen on
+    one side does not win by luck, and one that is certain on the other does win.
     """
-    scores, runs = _scores(left, right), len(left)
-    best: tuple[float, Score, float, bool] = (-math.inf, scores[0], math.inf, False)
-    for score in scores:
-        a, b = np.sort(score(left)), np.sort(score(right))
+    runs, highest = len(left), -math.inf
+    for direction in _directions(left, right):
+        a, b = np.sort(left @ direction), np.sort(right @ direction)
         cuts = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, _THRESHOLDS + 1)))
         above_a = runs - np.searchsorted(a, cuts, side="left")
         above_b = runs - np.searchsorted(b, cuts, side="left")
@@ -135,22 +131,18 @@ def _telling_event(
             high = clopper_pearson(q, runs, _LUCK)[1]
             ratio = low / high
             at = int(np.argmax(ratio))
-            if ratio[at] > best[0]:
-                best = (float(ratio[at]), score, float(cuts[at]), bool(swapped))
-    return best[1], best[2], best[3]
+            if ratio[at] > highest:
+                highest, event = ratio[at], (direction, float(cuts[at]), bool(swapped))
+    return event
 
 
-def _scores(left: NDArray[np.float64], right: NDArray[np.float64]) -> list[Score]:
+def _directions(left: NDArray[np.float64], right: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     gap = np.median(left, axis=0) - np.median(right, axis=0)
     width = left.std(axis=0) + right.std(axis=0)
     direction = gap / np.where(width > 0, width, 1.0) ** 2
     telling = np.argsort(-np.abs(gap) / np.where(width > 0, width, 1e-300))[:_DIRECTIONS]
     vectors = [direction, *(np.eye(len(gap))[j] * (1 if gap[j] >= 0 else -1) for j in telling)]
-
-    def project(vector: NDArray[np.float64]) -> Score:
-        return lambda outputs: outputs @ vector
-
-    return [project(sign * vector) for vector in vectors for sign in (1.0, -1.0)]
+    return [sign * vector for vector in vectors for sign in (1.0, -1.0)]
 
 
 def clopper_pearson(

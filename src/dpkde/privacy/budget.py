@@ -39,47 +39,40 @@ LEAST_DELTA = Fraction(1, 10**300)
 
 
 @dataclass(frozen=True)
-class Spend:
-    """One debit: what for, how much, and the law it bought."""
+class Debit:
+    """What a budget records: what for, how much, and the law it bought."""
 
     purpose: str
     amount: Amount
-    law: Law
+    law: Law | ChoiceLaw
     sensitivity: int
-    """In the norm of the law; squared for the Gaussian."""
+    """How far one record moves a loss, or a sum in the norm of the law (squared for L2)."""
 
     @property
     def as_rho(self) -> Fraction:
-        """What it costs in zero-concentrated terms."""
-        return self.amount.as_rho
+        """What it costs in zero-concentrated terms: for pure ε, ε²/2 or ε²/8, by the law."""
+        return self.amount.rho or 2 * self.amount.as_rho / self.law.concentration
+
+
+@dataclass(frozen=True)
+class Spend(Debit):
+    """One debit for noise."""
+
+    law: Law
 
     def __str__(self) -> str:
         return f"{self.purpose}: {self.amount}, {self.law.name} noise"
 
 
 @dataclass(frozen=True)
-class Selection:
+class Selection(Debit):
     """One debit for a choice among public options, by losses computed from the data."""
 
-    purpose: str
-    amount: Amount
     law: ChoiceLaw
-    sensitivity: int
-    """How far one record moves any loss."""
-
-    @property
-    def as_rho(self) -> Fraction:
-        """What it costs in zero-concentrated terms: ε²/8 or ε²/2, by the law."""
-        if self.amount.epsilon is None:
-            return self.amount.as_rho
-        return self.amount.epsilon**2 / self.law.concentration
 
     def __str__(self) -> str:
         return f"{self.purpose}: {self.amount}, {self.law.name} mechanism"
 
-
-Debit = Spend | Selection
-"""What a budget records."""
 
 Options = tuple[tuple[Amount, type[Law]], ...]
 """Amounts, and the laws that they are to buy."""
@@ -117,22 +110,27 @@ class Guarantee:
             raise ParameterError(f"delta must be at least 0 and below 1, got {delta!r}")
         if 0 < small < LEAST_DELTA:
             raise ParameterError("delta must be 0 or at least 1e-300")
-        if rho is not None:
-            if small:
-                raise ParameterError("delta goes with epsilon; rho needs none")
-            return cls(neighbours, rho=positive(rho, "rho"))
-        assert epsilon is not None
-        return cls(neighbours, epsilon=positive(epsilon, "epsilon"), delta=small)
+        if rho is not None and small:
+            raise ParameterError("delta goes with epsilon; rho needs none")
+        return cls(
+            neighbours,
+            epsilon=None if epsilon is None else positive(epsilon, "epsilon"),
+            delta=small,
+            rho=None if rho is None else positive(rho, "rho"),
+        )
+
+    @property
+    def rho_limit(self) -> Fraction:
+        """The ρ that keeps it: the declared one, or the largest that implies (ε, δ)."""
+        if self.rho is not None:
+            return self.rho
+        assert self.epsilon is not None
+        return rho_within(self.epsilon, self.delta)
 
     def __str__(self) -> str:
-        if self.rho is not None:
-            promise = f"ρ={plain(self.rho)}"
-        else:
-            assert self.epsilon is not None
-            promise = f"ε={plain(self.epsilon)}"
-            if self.delta:
-                promise += f" δ={plain(self.delta)}"
-        return f"{promise} {self.adjacency}"
+        numbers = {"ε": self.epsilon, "δ": self.delta, "ρ": self.rho}
+        promise = [f"{name}={plain(value)}" for name, value in numbers.items() if value]
+        return " ".join([*promise, self.adjacency])
 
 
 Choosing = TypeVar("Choosing", bound=ChoiceLaw)
@@ -166,16 +164,16 @@ class Budget:
         return next((spend for spend in noises if spend.purpose == purpose), None)
 
     def left_pure(self) -> Amount | None:
-        """What can still be spent as pure ε, or None where the budget is zCDP."""
+        """Return what can still be spent as pure ε, or None where the budget is zCDP."""
         if self.guarantee.epsilon is None or any(s.amount.rho for s in self._spends):
             return None
         spent = sum((s.amount.epsilon or Fraction(0) for s in self._spends), Fraction(0))
         return Amount(epsilon=self.guarantee.epsilon - spent)
 
     def left_concentrated(self) -> Amount | None:
-        """What can still be spent as ρ, or None where δ leaves no room for it."""
+        """Return what can still be spent as ρ, or None where δ leaves no room for it."""
         spent = sum((s.as_rho for s in self._spends), Fraction(0))
-        left = self._rho_limit() - spent
+        left = self.guarantee.rho_limit - spent
         return Amount(rho=left) if left > 0 else None
 
     @property
@@ -243,18 +241,12 @@ class Budget:
             self._check([*self._spends, *spends])
             self._spends.extend(spends)
 
-    def _rho_limit(self) -> Fraction:
-        if self.guarantee.rho is not None:
-            return self.guarantee.rho
-        assert self.guarantee.epsilon is not None
-        return rho_within(self.guarantee.epsilon, self.guarantee.delta)
-
     def _check(self, spends: list[Debit]) -> None:
         pure = [s.amount.epsilon for s in spends if s.amount.epsilon is not None]
         if self.guarantee.epsilon is not None and len(pure) == len(spends):
             within = sum(pure, Fraction(0)) <= self.guarantee.epsilon
         else:
-            within = sum((s.as_rho for s in spends), Fraction(0)) <= self._rho_limit()
+            within = sum((s.as_rho for s in spends), Fraction(0)) <= self.guarantee.rho_limit
         if not within:
             raise BudgetError(
                 f"{spends[-1].purpose} asks for {spends[-1].amount}, which is more than is left of "
@@ -279,10 +271,9 @@ def cheapest(options: Options, bounds: Bounds) -> tuple[Amount, type[Law], Law]:
             bought = law.bought(amount, bounds)
         except ParameterError as error:  # this law's scale does not fit 64 bits; another may
             refused = error
-            continue
-        if not bought.is_practical:
-            continue
-        priced.append((bought.variance, amount, law, bought))
+        else:
+            if bought.is_practical:
+                priced.append((bought.variance, amount, law, bought))
     if not priced:
         raise refused or BudgetError("no noise law fits this budget")
     return min(priced, key=lambda entry: entry[0])[1:]

@@ -27,7 +27,8 @@ def _largest_rho_at(alpha: float, epsilon: float, log_delta: float) -> float:
 
 
 def _search_alpha(epsilon: float, log_delta: float) -> float:
-    """Maximise ρ over α by golden section in ln(α − 1); ρ is unimodal there."""
+    """Return the α that maximises ρ, by golden section in ln(α − 1); ρ is unimodal there."""
+    # Its results must never change by a bit: what files declare is checked against the ρ of today.
     low, high = math.log(1e-6), math.log(1e15)
     golden = (math.sqrt(5) - 1) / 2
     for _ in range(200):

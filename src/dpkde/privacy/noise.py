@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-_MOVED = ("SAMPLERS", "draw", "laws_of")
+_MOVED = ("SAMPLERS", "draw")
 
 
 def __getattr__(name: str) -> Any:

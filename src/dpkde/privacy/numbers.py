@@ -48,7 +48,7 @@ def exact(value: Exact, name: str) -> Fraction:
 
 
 def _is_short(value: Any) -> bool:
-    """Tell numbers of some hundred digits at most from those that would take for ever to write."""
+    """Tell numbers of some hundred digits at most from those that would take forever to write."""
     if isinstance(value, str):
         power = re.search(r"[eE][+-]?([\d_]+)", value)
         return len(value) <= 400 and (power is None or len(power.group(1)) <= 3)
@@ -114,7 +114,7 @@ def exp_minus_bounds(value: Fraction, digits: int) -> tuple[Fraction, Fraction]:
 
 
 def _quotients(value: Fraction, digits: int) -> tuple[Decimal, Decimal]:
-    """Decimals below and above a fraction."""
+    """Return decimals below and above a fraction."""
     top, bottom = Decimal(value.numerator), Decimal(value.denominator)
     down = decimal.Context(prec=digits, rounding=decimal.ROUND_FLOOR)
     up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)

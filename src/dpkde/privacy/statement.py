@@ -35,7 +35,7 @@ from dpkde.privacy.amounts import (
     is_quotable,
 )
 from dpkde.privacy.budget import LEAST_DELTA, Budget, Debit, Guarantee, Selection, Spend
-from dpkde.privacy.concentrated import epsilon_of, rho_within
+from dpkde.privacy.concentrated import epsilon_of
 from dpkde.privacy.laws import CHOICES, NOISES
 from dpkde.privacy.numbers import Exact, plain, positive
 
@@ -47,7 +47,7 @@ _ALONE = "It protects one record; several records of one person need a smaller b
 
 _MOST_SPENDS = 1100
 _DIGITS, _FEW_DIGITS = 512, 160
-"""Of an amount; of one of many amounts, together: sums of many longer ones would take seconds."""
+"""Most characters of an amount, and of each of many: sums of longer ones would take seconds."""
 _FIELDS = {"adjacency", "unit", "epsilon", "delta", "rho", "spends"}
 _SPEND_FIELDS = {"purpose", "epsilon", "rho", "law", "sensitivity", "scale"}
 
@@ -110,40 +110,29 @@ class PrivacyStatement:
         """
         declared = self.guarantee
         small = positive(delta, "delta", LEAST_DELTA, Fraction(1))
-        if declared.epsilon is None:
-            assert declared.rho is not None
-            return epsilon_of(declared.rho, small)
-        if small >= declared.delta:
+        if declared.epsilon is not None and small >= declared.delta:
             return declared.epsilon
-        return max(
-            declared.epsilon, epsilon_of(rho_within(declared.epsilon, declared.delta), small)
-        )
+        return max(declared.epsilon or Fraction(0), epsilon_of(declared.rho_limit, small))
 
     def __str__(self) -> str:
-        if self.guarantee.rho is not None:
-            promise = f"{plain(self.guarantee.rho)}-zero-concentrated differentially private"
-        elif self.guarantee.delta:
-            promise = (
-                f"({plain(self.guarantee.epsilon or Fraction(0))}, "
-                f"{plain(self.guarantee.delta)})-differentially private"
-            )
-        else:
-            assert self.guarantee.epsilon is not None
-            promise = f"{plain(self.guarantee.epsilon)}-differentially private"
+        declared = self.guarantee
+        bound = plain(declared.epsilon or declared.rho or Fraction(0))
+        if declared.delta:
+            bound = f"({bound}, {plain(declared.delta)})"
+        kind = "" if declared.rho is None else "zero-concentrated "
         choices = any(isinstance(spend, Selection) for spend in self.spends)
-        looks = "noisy measurements of the data"
-        if choices:
-            looks = "noisy measurements of the data and random choices by it"
+        looks = "noisy measurements of the data" + " and random choices by it" * choices
         alike = Counter(str(spend) for spend in self.spends)
-        lines = [
-            f"This release is {promise}",
-            f"with respect to {_NEIGHBOURS[self.guarantee.adjacency].format(self.unit)}.",
-            _ALONE if self.unit == ONE_RECORD else f"It protects {self.unit} as a whole.",
-            f"It was made by these {looks}, and no others:",
-            *(f"  - {spend}" + f", {n} times" * (n > 1) for spend, n in alike.items()),
-            "Whatever anyone computes from it, however often, is covered by the same bound.",
-        ]
-        return "\n".join(lines)
+        return "\n".join(
+            [
+                f"This release is {bound}-{kind}differentially private",
+                f"with respect to {_NEIGHBOURS[declared.adjacency].format(self.unit)}.",
+                _ALONE if self.unit == ONE_RECORD else f"It protects {self.unit} as a whole.",
+                f"It was made by these {looks}, and no others:",
+                *(f"  - {spend}" + f", {n} times" * (n > 1) for spend, n in alike.items()),
+                "Whatever anyone computes from it, however often, is covered by the same bound.",
+            ]
+        )
 
 
 def statement_to_json(statement: PrivacyStatement, version: int = 1) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class WeightedCells(Protocol):
 
     @property
     def variance(self) -> Floats:
-        """Of the noise at each query."""
+        """The variance of the noise at each query."""
 
     def product(self, u: Floats, factor: Any) -> Floats:
         """Return ∏ factor(u·g_j) over the weights g_j of each query."""
@@ -58,8 +58,10 @@ class Law(ABC):
     scale: Fraction
     name: ClassVar[str]
     norm: ClassVar[Literal["L1", "L2", "L∞"]]
-    """Of the change that it hides: noise grows with how far a record moves a table in it."""
+    """That of the change it hides: noise grows with how far a record moves a table in it."""
     paid_in: ClassVar[Literal["epsilon", "rho"]]
+    concentration: ClassVar[int] = 2
+    """As zCDP a pure ε costs ε² over this."""
     is_scalar: ClassVar[bool] = True
     """Whether it serves a single number, such as a count, as well as a table."""
     in_opendp: ClassVar[bool] = True
@@ -67,9 +69,9 @@ class Law(ABC):
     """The part of a failure probability beyond which `tail` holds."""
 
     @classmethod
-    @abstractmethod
     def sensitivity(cls, moved: Bounds) -> int:
         """Return how far neighbouring tables are apart in the norm of the law; squared for L2."""
+        return {"L1": moved.l1, "L2": moved.l2_squared, "L∞": moved.linf}[cls.norm]
 
     @classmethod
     @abstractmethod
@@ -92,7 +94,7 @@ class Law(ABC):
     @property
     @abstractmethod
     def variance(self) -> float:
-        """Of the noise on one cell; cells are not correlated."""
+        """The variance of the noise on one cell; cells are not correlated."""
 
     @property
     def is_practical(self) -> bool:
@@ -103,9 +105,9 @@ class Law(ABC):
     def sample(self, size: int, source: EntropySource) -> NDArray[np.int64]:
         """Return exact draws for `size` cells, from a source of random bytes."""
 
-    @abstractmethod
     def reference(self, size: int) -> NDArray[np.int64]:
         """Return draws by OpenDP, where `in_opendp`."""
+        raise ParameterError(f"the opendp sampler has no {self.name} noise")
 
     @abstractmethod
     def tail(self, gain: float, peak: float, failure: float) -> Part:
@@ -114,17 +116,17 @@ class Law(ABC):
         It holds but for an event of probability `failure` times `set_aside`.
         """
 
-    @abstractmethod
     def margin(self, failure: float) -> int:
         """Return m with P(|noise on one cell| > m) ≤ failure, where `is_scalar`."""
+        raise ParameterError(f"{self.name} noise is for tables, not for single numbers")
 
     @abstractmethod
     def characteristic(self, cells: WeightedCells, u: Floats) -> Floats:
         """Return the characteristic function at u of the noise at queries, shape (n_queries, n)."""
 
-    @abstractmethod
     def characteristic_of_one(self, x: Floats) -> Floats:
         """Return the same for one cell, x being u² times the variance, where `is_scalar`."""
+        raise ParameterError(f"{self.name} noise is for tables, not for single numbers")
 
     @property
     def proof(self) -> str:

@@ -118,7 +118,7 @@ def fill(
     source
         Entropy; read in chunks, never more than the draws are likely to need plus one chunk.
     bits_each
-        Expected bits a draw; sets the size of the chunks, nothing else.
+        Expected bits per draw; sets the size of the chunks, nothing else.
     kernel
         ``kernel(words, position, out, done, *arguments) -> (done, position, code)`` writes draws
         into `out` from index `done` on until it is full or a code stops it, and returns the
@@ -145,8 +145,8 @@ def fill(
                 position = first * 64 + stream.position
                 done += 1
         if code == EXHAUSTED:
-            wanted = int((size - done) * bits_each) // 64 + 64
-            fresh = np.frombuffer(source(8 * min(wanted, _CHUNK_WORDS)), dtype=np.uint64)
+            count = int((size - done) * bits_each) // 64 + 64
+            fresh = np.frombuffer(source(8 * min(count, _CHUNK_WORDS)), dtype=np.uint64)
             words = np.concatenate([words[position >> 6 :], fresh])
             position &= 63
 

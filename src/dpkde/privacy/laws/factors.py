@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpkde.privacy.laws.base import Floats
 
 TERMS = 12
-"""Of the power series of a logarithm."""
+"""How many terms of the power series of a logarithm are used."""
 
 
 class Factor(NamedTuple):

@@ -18,18 +18,19 @@ from dpkde.errors import ParameterError
 def laplace(scale: Fraction, size: int) -> NDArray[np.int64]:
     """Return draws of a discrete Laplace law."""
     dp = _opendp()
-    integers = dp.vector_domain(dp.atom_domain(T="i64"))
-    measure = dp.m.make_laplace(integers, dp.l1_distance(T="i64"), _float_above(scale))
-    return np.array(measure([0] * size), dtype=np.int64)
+    return _draws(dp, dp.m.make_laplace, dp.l1_distance(T="i64"), _float_above(scale), size)
 
 
 def gaussian(variance: Fraction, size: int) -> NDArray[np.int64]:
     """Return draws of a discrete Gaussian law."""
     dp = _opendp()
-    integers = dp.vector_domain(dp.atom_domain(T="i64"))
     deviation = math.nextafter(math.sqrt(_float_above(variance)), math.inf)
-    measure = dp.m.make_gaussian(integers, dp.l2_distance(T="f64"), deviation)
-    return np.array(measure([0] * size), dtype=np.int64)
+    return _draws(dp, dp.m.make_gaussian, dp.l2_distance(T="f64"), deviation, size)
+
+
+def _draws(dp: Any, make: Any, distance: Any, scale: float, size: int) -> NDArray[np.int64]:
+    integers = dp.vector_domain(dp.atom_domain(T="i64"))
+    return np.array(make(integers, distance, scale)([0] * size), dtype=np.int64)
 
 
 def _opendp() -> Any:

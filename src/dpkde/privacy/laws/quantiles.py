@@ -19,12 +19,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpkde.privacy.laws.base import Law
+from dpkde.privacy.laws.base import Floats, Law
 from dpkde.privacy.laws.factors import TERMS, Factor
-
-Floats = NDArray[np.float64]
 
 _SPAN = 2 * math.pi / 44
 """Step of the midpoint rule, in units of 1/(standard deviation)."""
@@ -34,7 +31,7 @@ _SMALL = 1e-8
 _EXACT = 64
 """So many of the largest weights are taken one by one."""
 _NUMBERS = 1 << 20
-"""Most that are held at a time."""
+"""The most numbers that are in memory at a time."""
 
 
 class Weights(NamedTuple):
@@ -89,8 +86,8 @@ def half_widths(
     phi = phi * np.exp(-0.5 * u**2 * np.broadcast_to(normal, total.shape)[:, np.newaxis])
     if count_law is not None:
         phi = phi * count_law.characteristic_of_one(u**2 * heavy[:, np.newaxis])
-    found = _solve(np.asarray(phi, dtype=np.float64), v, min(level, 1 - 1e-7))
-    return np.asarray(np.where(total > 0, found * deviation, 0.0))
+    quantiles = _solve(np.asarray(phi, dtype=np.float64), v, min(level, 1 - 1e-7))
+    return np.asarray(np.where(total > 0, quantiles * deviation, 0.0))
 
 
 def _solve(phi: Floats, v: Floats, level: float) -> Floats:
@@ -169,16 +166,16 @@ class _Table(NamedTuple):
         Where the series no longer holds, all the largest have passed its end, too: φ has faded.
         """
         squared = u**2
-        found = np.empty(squared.shape)
+        values = np.empty(squared.shape)
         step = max(1, _NUMBERS // max(len(squared) * len(self.counts), 1))
         for start in range(0, squared.shape[1], step):
             part = squared[:, start : start + step, np.newaxis] * self.squares[:, np.newaxis]
-            found[:, start : start + step] = factor.product(part, self.counts)
+            values[:, start : start + step] = factor.product(part, self.counts)
         if not self.edge.any():
-            return found
+            return values
         far = squared * self.edge[:, np.newaxis] > factor.reach
         near = np.where(far, 0.0, squared)
         total = np.zeros_like(near)
         for k in range(TERMS - 1, -1, -1):
             total = (total + factor.series[k] * self.powers[:, k : k + 1]) * near
-        return np.where(far, 0.0, found * np.exp(total))
+        return np.where(far, 0.0, values * np.exp(total))

@@ -32,8 +32,7 @@ class ChoiceLaw:
             raise ParameterError("a choice needs a sensitivity of at least 1")
         if amount.epsilon is not None:
             return cls(scale_up(2 * Fraction(sensitivity) / amount.epsilon))
-        assert amount.rho is not None
-        square = 4 * Fraction(sensitivity) ** 2 / (cls.concentration * amount.rho)
+        square = 4 * Fraction(sensitivity) ** 2 / (cls.concentration * amount.as_rho)
         # ⌈2¹⁶·√square⌉ / 2¹⁶, in integers: at least the root.
         return cls(scale_up(Fraction(math.isqrt(math.ceil(square * (1 << 32))) + 1, 1 << 16)))
 

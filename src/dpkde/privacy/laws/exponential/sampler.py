@@ -28,7 +28,7 @@ _MOST_BYTES = 64
 
 
 @exactly
-def _kept(
+def _accepted(
     words: Words, position: int, gap: int, top: int, bottom: int, width: int
 ) -> tuple[int, int]:
     """Return 1 with probability exp(−gap·bottom/top), else 0; and the position.
@@ -65,12 +65,12 @@ def _propose(
     # read again.
     while done < out.size:
         index, after = uniform_below(words, position, gaps.size, options_width)
-        kept = 0
+        accepted = 0
         if after >= 0:
-            kept, after = _kept(words, after, gaps[index], top, bottom, width)
+            accepted, after = _accepted(words, after, gaps[index], top, bottom, width)
         if after < 0:
             return done, position, after
-        if kept == 1:
+        if accepted == 1:
             out[done] = index
             done += 1
         position = after
@@ -122,16 +122,16 @@ class Tap(BitStream):
     """A stream without end, for single draws in Python integers: read as it is needed."""
 
     def __init__(self, source: EntropySource) -> None:
-        self._source, self._bits, self._held = source, 0, 0
+        self._source, self._bits, self._ready = source, 0, 0
 
     def take(self, width: int) -> int:
         """Return the next `width` bits as an integer."""
-        while self._held < width:
-            self._bits |= int.from_bytes(self._source(_MOST_BYTES), "little") << self._held
-            self._held += 8 * _MOST_BYTES
+        while self._ready < width:
+            self._bits |= int.from_bytes(self._source(_MOST_BYTES), "little") << self._ready
+            self._ready += 8 * _MOST_BYTES
         value = self._bits & ((1 << width) - 1)
         self._bits >>= width
-        self._held -= width
+        self._ready -= width
         return value
 
 

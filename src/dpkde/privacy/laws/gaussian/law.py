@@ -40,7 +40,7 @@ class DiscreteGaussian(Law):
 
     @cached_property
     def variance(self) -> float:
-        """σ² to rounding once σ ≥ 4 (Poisson summation: off by under e^{−2π²σ²}); else summed."""
+        """The variance: σ² once σ ≥ 4 (Poisson summation: off by under e^{−2π²σ²}); else summed."""
         sigma2 = float(self.scale)
         if sigma2 >= 16:
             return sigma2
@@ -49,13 +49,8 @@ class DiscreteGaussian(Law):
         return float((weight * z * z).sum() / weight.sum())
 
     @classmethod
-    def sensitivity(cls, moved: Bounds) -> int:
-        """Δ₂²."""
-        return moved.l2_squared
-
-    @classmethod
     def bought(cls, amount: Amount, moved: Bounds) -> Self:
-        """σ² = Δ₂²/2ρ."""
+        """Return the law of σ² = Δ₂²/2ρ, rounded up."""
         return cls(scale_up(Fraction(moved.l2_squared) / (2 * cls.price(amount))))
 
     def sample(self, size: int, source: EntropySource) -> NDArray[np.int64]:
@@ -69,17 +64,17 @@ class DiscreteGaussian(Law):
         return opendp.gaussian(self.scale, size)
 
     def tail(self, gain: float, peak: float, failure: float) -> Part:
-        """Sub-Gaussian with its own σ² (Canonne, Kamath and Steinke 2020)."""
+        """Return that of a sub-Gaussian error of the same σ² (Canonne, Kamath and Steinke 2020)."""
         return gaussian(float(self.scale) * gain**2)
 
     def margin(self, failure: float) -> int:
-        """P(|z| > m) ≤ 2e^{−m²/2σ²}."""
+        """Return m from P(|z| > m) ≤ 2e^{−m²/2σ²}."""
         return math.ceil(math.sqrt(2 * float(self.scale) * math.log(2 / failure)))
 
     def characteristic(self, cells: WeightedCells, u: Floats) -> Floats:
-        """exp(−σ²‖g‖²u²/2)."""
+        """Return exp(−σ²‖g‖²u²/2)."""
         return np.asarray(np.exp(-0.5 * u**2 * cells.variance[:, np.newaxis]))
 
     def characteristic_of_one(self, x: Floats) -> Floats:
-        """exp(−x/2)."""
+        """Return exp(−x/2)."""
         return np.asarray(np.exp(-0.5 * x))

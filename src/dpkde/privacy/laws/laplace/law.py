@@ -33,18 +33,13 @@ class DiscreteLaplace(Law):
 
     @cached_property
     def variance(self) -> float:
-        """1 / (2 sinh²(1/2t))."""
+        """The variance 1 / (2 sinh²(1/2t))."""
         half = 1 / (2 * float(self.scale))
         return 0.0 if half > 350 else 1 / (2 * math.sinh(half) ** 2)
 
     @classmethod
-    def sensitivity(cls, moved: Bounds) -> int:
-        """Δ₁."""
-        return moved.l1
-
-    @classmethod
     def bought(cls, amount: Amount, moved: Bounds) -> Self:
-        """T = Δ₁/ε."""
+        """Return the law of scale t = Δ₁/ε, rounded up."""
         return cls(scale_up(Fraction(moved.l1) / cls.price(amount)))
 
     def sample(self, size: int, source: EntropySource) -> NDArray[np.int64]:
@@ -58,10 +53,11 @@ class DiscreteLaplace(Law):
         return opendp.laplace(self.scale, size)
 
     def tail(self, gain: float, peak: float, failure: float) -> Part:
-        """E e^{uz} = 1/(1 − sinh²(u/2)/sinh²(1/2t)) ≤ 1/(1 − t²u²), since sinh(x)/x grows.
+        """Return ψ(u) = −(G/P)²·ln(1 − t²u²P²) for u < 1/(tP).
 
-        For weights g the sum of −ln(1 − t²u²g_j²) is convex in the g_j², so among all with
-        ‖g‖₂ ≤ G and ‖g‖_∞ ≤ P it is largest where G²/P² of them are P and the others zero.
+        E e^{uz} = 1/(1 − sinh²(u/2)/sinh²(1/2t)) ≤ 1/(1 − t²u²), since sinh(x)/x grows. For weights
+        g the sum of −ln(1 − t²u²g_j²) is convex in the g_j², so among all with ‖g‖₂ ≤ G and
+        ‖g‖_∞ ≤ P it is largest where G²/P² of them are P and the others zero.
         """
         scale = float(self.scale) * peak
         if scale <= 0:
@@ -70,14 +66,14 @@ class DiscreteLaplace(Law):
         return Part(lambda u: -count * math.log1p(-((u * scale) ** 2)), 1 / scale)
 
     def margin(self, failure: float) -> int:
-        """P(|z| > m) = 2q^{m+1}/(1 + q), q = e^{−1/t}."""
+        """Return m from P(|z| > m) = 2q^{m+1}/(1 + q), q = e^{−1/t}."""
         inverse = 1 / float(self.scale)
         return max(0, math.ceil(math.log(2 / ((1 + math.exp(-inverse)) * failure)) / inverse))
 
     def characteristic(self, cells: WeightedCells, u: Floats) -> Floats:
-        """∏ 1/(1 + b²g_j²u²), b such that the variance is that of the discrete law."""
+        """Return ∏ 1/(1 + b²g_j²u²), b such that the variance is that of the discrete law."""
         return cells.product(u * math.sqrt(self.variance / 2), LAPLACE)
 
     def characteristic_of_one(self, x: Floats) -> Floats:
-        """1/(1 + x/2)."""
+        """Return 1/(1 + x/2)."""
         return np.asarray(1 / (1 + 0.5 * x))

@@ -1,7 +1,7 @@
 """Discrete Laplace noise, exact: P(z) ∝ exp(−|z|/t) for a rational scale t.
 
 The method is that of Canonne, Kamath and Steinke (2020, algorithms 1 and 2). The proof of what is
-written here is in `proof.md`. Cost: about five uniform integers a draw.
+written here is in `proof.md`. Cost: about five uniform integers per draw.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def geometric(words: Words, position: int, top: int, bottom: int, width: int) ->
         return 0, UNDECIDED
     while True:
         low, position = uniform_below(words, position, top, width)
-        kept, position = bernoulli_exp(words, position, low, top, width)
-        if position < 0 or kept == 1:
+        heads, position = bernoulli_exp(words, position, low, top, width)
+        if position < 0 or heads == 1:
             break
     high = 0
     while True:
@@ -81,25 +81,6 @@ def signed_geometric(
 
 
 @exactly
-def _fill_laplace(
-    words: Words,
-    position: int,
-    out: NDArray[np.int64],
-    done: int,
-    top: int,
-    bottom: int,
-    width: int,
-) -> tuple[int, int, int]:
-    while done < out.size:
-        value, after = signed_geometric(words, position, top, bottom, width)
-        if after < 0:
-            return done, position, after
-        out[done] = value
-        done, position = done + 1, after
-    return done, position, 0
-
-
-@exactly
 def _fill_geometric(
     words: Words,
     position: int,
@@ -108,9 +89,13 @@ def _fill_geometric(
     top: int,
     bottom: int,
     width: int,
+    signed: bool,
 ) -> tuple[int, int, int]:
     while done < out.size:
-        value, after = geometric(words, position, top, bottom, width)
+        if signed:
+            value, after = signed_geometric(words, position, top, bottom, width)
+        else:
+            value, after = geometric(words, position, top, bottom, width)
         if after < 0:
             return done, position, after
         out[done] = value
@@ -132,8 +117,8 @@ def discrete_laplace(scale: Fraction, size: int, source: EntropySource) -> NDArr
         size,
         source,
         4 + 6 * (arguments[2] + 1),
-        _fill_laplace,
-        arguments,
+        _fill_geometric,
+        (*arguments, True),
         lambda stream, _: laplace_twin(stream, scale),
     )
 
@@ -146,7 +131,7 @@ def geometrics(scale: Fraction, size: int, source: EntropySource) -> NDArray[np.
         source,
         3 + 5 * (arguments[2] + 1),
         _fill_geometric,
-        arguments,
+        (*arguments, False),
         lambda stream, _: geometric_twin(stream, scale),
     )
 

@@ -39,7 +39,7 @@ class MaxNorm(Law):
 
     @cached_property
     def variance(self) -> float:
-        """E[r(r+1)]/3, where P(r) ∝ (2r+1)^m e^{−r/t} is the radius of the cube drawn from.
+        """The variance E[r(r+1)]/3, P(r) ∝ (2r+1)^m e^{−r/t} is the radius of the cube drawn from.
 
         With ϱ = r + ½ this sums ϱ^m e^{−ϱ/t} over half-integers: the midpoint rule of a Gamma
         integral, exact to rounding once its bulk (m+1)t is long against the unit step. Below
@@ -55,13 +55,8 @@ class MaxNorm(Law):
         return float((weight * r * (r + 1)).sum() / weight.sum() / 3)
 
     @classmethod
-    def sensitivity(cls, moved: Bounds) -> int:
-        """Δ_∞."""
-        return moved.linf
-
-    @classmethod
     def bought(cls, amount: Amount, moved: Bounds) -> Self:
-        """T = Δ_∞/ε."""
+        """Return the law of scale t = Δ_∞/ε, rounded up."""
         return cls(scale_up(Fraction(moved.linf) / cls.price(amount)), moved.cells)
 
     @property
@@ -77,14 +72,11 @@ class MaxNorm(Law):
 
         return max_norm(self.scale, size, source)
 
-    def reference(self, size: int) -> NDArray[np.int64]:
-        """OpenDP has no such law on the integers."""
-        raise ParameterError("the opendp sampler has no max-norm noise")
-
     def tail(self, gain: float, peak: float, failure: float) -> Part:
-        """Given its radius r it is uniform on a cube; that is sub-Gaussian with r(r + 1)/3.
+        """Return that of a sub-Gaussian error with variance (r + ½)²/3·G², r a bound on the radius.
 
-        The radius exceeds t(m + 1 + √(2(m + 1)x) + x) + 1 with probability e^{−x} at most: a Gamma
+        Given its radius r the noise is uniform on a cube, and sub-Gaussian with r(r + 1)/3. The
+        radius exceeds t(m + 1 + √(2(m + 1)x) + x) + 1 with probability e^{−x} at most: a Gamma
         tail, the unit for the lattice.
         """
         x = -math.log(failure * self.set_aside)
@@ -92,20 +84,12 @@ class MaxNorm(Law):
         radius = float(self.scale) * (m + math.sqrt(2 * m * x) + x) + 1
         return gaussian((radius + 0.5) ** 2 / 3 * gain**2)
 
-    def margin(self, failure: float) -> int:
-        """Not for single numbers."""
-        raise ParameterError("max-norm noise is for tables, not for single numbers")
-
     def characteristic(self, cells: WeightedCells, u: Floats) -> Floats:
-        """E ∏ sin(ug_j r)/(ug_j r) over the radius r."""
+        """Return E ∏ sin(ug_j r)/(ug_j r) over the radius r."""
         radii, masses = self._radii()
         return np.asarray(
             sum(m * cells.product(u * r, SINC) for r, m in zip(radii, masses, strict=True))
         )
-
-    def characteristic_of_one(self, x: Floats) -> Floats:
-        """Not for single numbers."""
-        raise ParameterError("max-norm noise is for tables, not for single numbers")
 
     def _radii(self) -> tuple[Floats, Floats]:
         """Return radii of the cube and their probabilities: a Gamma law of m + 1, by Gauss's rule.

@@ -2,7 +2,7 @@
 
 For dense tables, where every record moves every cell by up to Δ, this costs a third of the
 variance of Laplace noise scaled to the L1 norm. The proof is in `proof.md`. Cost: 3m + 1
-uniform integers and m + 1 geometric draws an attempt; an attempt succeeds with probability about
+uniform integers and m + 1 geometric draws per attempt, which succeeds with probability about
 exp(−m/2t).
 """
 
@@ -35,7 +35,7 @@ def _fill_accepts(
     radius: int,
     narrow: bool,
 ) -> tuple[int, int, int]:
-    """out[i−1] = Bernoulli((2r+1)/(2r+2i)) for i = 1 … m."""
+    """Write Bernoulli((2r+1)/(2r+2i)) to out[i−1], for i = 1 … m."""
     width = 0
     while done < out.size:
         if not narrow:
@@ -60,7 +60,7 @@ def _fill_cube(
     radius: int,
     width: int,
 ) -> tuple[int, int, int]:
-    """out[j] uniform on {−r … r}."""
+    """Write uniform numbers of {−r … r}."""
     while done < out.size:
         if width > MAX_WIDTH:
             return done, position, UNDECIDED
