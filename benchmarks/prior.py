@@ -37,18 +37,18 @@ def mixture(rows: int) -> Array:
 
 
 def published(points: Array, queries: Array, **settings: Any) -> Array:
-    """Ask a release."""
+    """Return the answers of a release."""
     return dpkde.publish(points, kernel=KERNEL, bounds=BOUNDS, **settings).kde(queries)
 
 
 def synthetic(points: Array, queries: Array, mechanism: Any, **settings: Any) -> Array:
-    """Ask a synthetic data set."""
+    """Return the answers of a synthetic data set."""
     release = mechanism.release(points, kernel=KERNEL, bounds=BOUNDS, **settings)
     return np.asarray(release.kde(queries))
 
 
 def answered(points: Array, queries: Array, mechanism: Any, **settings: Any) -> Array:
-    """Ask a curator who knows the queries."""
+    """Return the answers of a curator who knows the queries."""
     answers = prior.answer(
         points, queries, mechanism=mechanism, kernel=KERNEL, bounds=BOUNDS, **settings
     )

@@ -38,13 +38,13 @@ class Recorded(Weights):
         self.past = []
 
     def learn(self, column: Floats, target: float) -> None:
-        """Remember, and learn."""
+        """Remember the weights as they are, and take one more step."""
         self.past.append(self.values)
         super().learn(column, target)
 
 
 def mixture(rows: int, dim: int) -> Floats:
-    """Three clusters in [−2, 2]^d."""
+    """Return three clusters in [−2, 2]^d."""
     generator = np.random.default_rng(0)
     centers = generator.normal(0, 0.8, size=(3, dim))
     points = centers[generator.integers(0, 3, rows)] + generator.normal(0, 0.3, size=(rows, dim))

@@ -74,7 +74,7 @@ def measure(task: Task, lab: Lab) -> list[Row]:
 
 
 def draw(rows: list[Row]) -> Any:
-    """Return, for each data set, a line of maps an ε, the truth first."""
+    """Return, for each data set and ε, a line of maps, the truth first."""
     names = column(rows, "data")
     budgets = sorted({row["epsilon"] for row in rows} - {0.0})
     figure, axes = panels(len(names) * len(budgets), 1 + len(_SHOWN), width=2.4, height=2.1)

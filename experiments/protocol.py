@@ -147,7 +147,7 @@ class Mechanism:
         return None if cells <= MOST_CELLS else f"{cells:,} cells: more than are made here"
 
     def tables(self, task: Task, parameters: tuple[int, ...], trial: int) -> Iterator[Table]:
-        """Yield a table a parameter. Of a random family later trials make only the largest."""
+        """Yield a table for each parameter; later trials of a random family make the largest."""
         if not self.is_random or trial == 0:
             for parameter in parameters:
                 table = tabulate(task, self.family(parameter), trial)

@@ -68,7 +68,7 @@ def _bullets(lines: Iterable[str]) -> str:
 
 
 def claims_table(verdicts: Sequence[Verdict]) -> str:
-    """Return a line a claim, and what was measured below."""
+    """Return one line for each claim, and below what was measured."""
     lines = [(v.name, v.claim, f"**{v.word}**") for v in verdicts]
     details = _bullets(f"**{v.name}** ({v.word}): {v.sentence}." for v in verdicts)
     return table_of(("check", "claim", "result"), lines) + "\n\n" + details

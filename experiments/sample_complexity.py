@@ -89,7 +89,7 @@ def _held(task: Task, family: Family, trials: int) -> float:
 
 
 def exponents(rows: list[Row]) -> dict[str, Fit]:
-    """Return the slope of ln n over ln 1/α, where α is below a quarter: above, nothing is told."""
+    """Return the slope of ln n over ln 1/α, where α is below a quarter: above, it tells nothing."""
     fits = {}
     for name in column(rows, "mechanism"):
         some = [row for row in rows if row["mechanism"] == name and 0 < row["alpha"] < 0.25]

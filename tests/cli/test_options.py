@@ -36,7 +36,7 @@ def count(
     typer.echo(json.dumps([tables, arguments_of(options, "text", "outlook")]))
 
 
-def test_a_entryis_a_function_and_a_word_in_a_list(tmp_path: Path) -> None:
+def test_a_verb_is_a_function_and_a_word_in_a_list(tmp_path: Path) -> None:
     """It has the rows of its groups and no others, settings and flags in messages included."""
     toy, runner = application([*VERBS, count]), CliRunner()
     assert " count " in runner.invoke(toy, ["--help"]).output
