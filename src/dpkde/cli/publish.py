@@ -33,7 +33,7 @@ def publish(
 ) -> None:
     """Publish a table: read it, add noise, write a release file.
 
-    Rows with missing or bad values contribute nothing; rows outside the bounds are clipped. Neither
+    Rows with missing or bad values contribute nothing; rows outside the bounds are moved to them, or dropped. Neither
     is reported, since that would reveal something about the data. An old release file stays until
     the new one is complete.
 
