@@ -33,9 +33,9 @@ def publish(
 ) -> None:
     """Publish a table: read it, add noise, write a release file.
 
-    Rows with missing or bad values contribute nothing; rows outside the bounds are moved to them, or dropped. Neither
-    is reported, since that would reveal something about the data. An old release file stays until
-    the new one is complete.
+    Rows with missing or bad values contribute nothing; rows outside the bounds are moved to them,
+    or dropped. Neither is reported, since that would reveal something about the data. An old
+    release file stays until the new one is complete.
 
     Example: dpkde publish trips.csv -o trips.dpkde --columns lon,lat
     --bounds -74.1:-73.15,40.5:40.9 --bandwidth 0.01 --epsilon 0.5
