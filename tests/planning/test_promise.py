@@ -248,7 +248,7 @@ def test_too_few_records_are_refused_with_what_would_do() -> None:
 def test_the_named_epsilon_does_for_few_records() -> None:
     """Where the count's share matters: it is foreseen as it will be.
 
-    One refusal of 200 or so knows a noisy count so large that its ε is too small: the middle one of
+    Now and then a refusal knows a noisy count so large that its ε is too small: the middle one of
     seven is asked.
     """
     given = BOX | {"kernel": dpkde.Gaussian(0.7), "family": "spline"}
