@@ -13,7 +13,7 @@ help:
 	@echo "make demo    publish and query a generated data set; leaves demo/city.csv, *.dpkde, city.png"
 	@echo "make test    lint, types and the whole test suite, statistical audits included"
 	@echo "make quick   the tests without the long statistical audits"
-	@echo "make audit   the long audits at full length: a million damaged files, some 20 minutes"
+	@echo "make audit   the long audits at full length: a million damaged files, 60 kills, some 20 minutes"
 	@echo "make bench   speed as ratios to peers measured in the same run, and errors at the same ε"
 	@echo "make experiments   the paper's figures and claims on generated data, in experiments/results/quick"
 

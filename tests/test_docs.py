@@ -161,6 +161,7 @@ def test_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "0.5-differentially private" in capsys.readouterr().out
 
 
+@pytest.mark.audit
 def test_the_tables_of_kernels_are_those_of_the_code(tmp_path: Path) -> None:
     """Written into a page that lacks the rows of a kernel, they make it the page that we have."""
     from dpkde.catalogue import rewrite

@@ -78,7 +78,10 @@ def test_each_family_serves_what_it_says() -> None:
             assert (kind.obstacle(frame) is None) == (name in SERVED[kind.name]), (name, kind.name)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 8, 50])
+DIMS = [1, *(pytest.param(dim, marks=pytest.mark.audit) for dim in (2, 8)), 50]
+
+
+@pytest.mark.parametrize("dim", DIMS)
 @pytest.mark.parametrize("name", sorted(SERVED["fourier"]))
 def test_fourier(name: str, dim: int) -> None:
     """Hoeffding over 2^14 frequencies: P(error > 0.06) < 72·e^(−29) for all 36 pairs."""
@@ -87,7 +90,7 @@ def test_fourier(name: str, dim: int) -> None:
 
 
 @pytest.mark.parametrize("signed", [True, pytest.param(False, marks=pytest.mark.audit)])
-@pytest.mark.parametrize("dim", [1, 2, 8, 50])
+@pytest.mark.parametrize("dim", DIMS)
 @pytest.mark.parametrize("name", sorted(SERVED["hashing"]))
 def test_hashing(name: str, dim: int, signed: bool) -> None:
     """Hoeffding over 2^13 repetitions of at most ±16/15: P(error > 0.09) < 72·e^(−29)."""

@@ -59,12 +59,13 @@ def test_the_spread_of_releases_is_the_standard_error(
     releases = 3_000 if local else 2_500 if "sampler" in guarantee else 6_000
     made = _sketch(family)
     sums, ratios = np.empty((releases, len(QUERIES))), np.empty((releases, len(QUERIES)))
-    declared = np.empty((releases, len(QUERIES)))
+    declared = np.empty((releases // 10, len(QUERIES)))  # these vary by the noise of the count only
     for i in range(releases):
         release = dpkde.publish(made, **guarantee)
         sums[i] = release.kernel_sum(QUERIES)
         ratios[i] = release.kde(QUERIES, clip=False)
-        declared[i] = release.standard_error(QUERIES)
+        if i % 10 == 0:
+            declared[i // 10] = release.standard_error(QUERIES)
     expected = release.kernel_sum_standard_error(QUERIES)
     pooled = math.sqrt(((sums - sums.mean(axis=0)) ** 2 / expected**2).mean())
     assert pooled == pytest.approx(1.0, abs=0.03)
@@ -169,20 +170,23 @@ def test_frames_are_asked_by_name() -> None:
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("guarantee", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}])
-def test_noise_and_sampling_error_are_the_whole_error(guarantee: dict[str, Any]) -> None:
-    """Over 60 seeds and 40 queries, errors against the truth have the size that is declared.
+@pytest.mark.parametrize(
+    "given", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6, "family": dpkde.Fourier(1000)}]
+)
+def test_noise_and_sampling_error_are_the_whole_error(given: dict[str, Any]) -> None:
+    """Over 300 seeds and 40 queries, errors against the truth have the size that is declared.
 
-    Queries are alike, so 60 seeds tell the ratio to 0.055 (seen over 600); 3.6 of them.
+    Queries are alike, so 300 seeds tell the ratio to 0.036 (seen over 400, at 1.05); 5.5 of them,
+    and more, since what the seeds have a part in is the same in every run.
     """
-    points = np.random.default_rng(3).normal(size=(30_000, 2))
+    points = np.random.default_rng(3).normal(size=(5_000, 2))
     truth = dpkde.nonprivate.kde(points, QUERIES, KERNEL)
     scores = []
-    for seed in range(60):
-        release = dpkde.publish(points, kernel=KERNEL, seed=seed, **guarantee)
+    for seed in range(300):
+        release = dpkde.publish(points, kernel=KERNEL, seed=seed, **given)
         whole = np.hypot(release.standard_error(QUERIES), release.sampling_error(QUERIES))
         scores.append((release.kde(QUERIES, clip=False) - truth) / whole)
-    assert 0.8 < np.sqrt(np.mean(np.square(scores))) < 1.2
+    assert 0.8 < np.sqrt(np.mean(np.square(scores))) < 1.25
 
 
 @pytest.mark.parametrize("bandwidth", [1.0, [1.0, 0.5], [[1.0, 0.3], [0.3, 0.7]]])
