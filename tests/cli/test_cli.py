@@ -15,7 +15,7 @@ import pytest
 
 import dpkde
 from commands import GOOD, dpkde_
-from dpkde.cli.app import VERBS
+from dpkde.cli.verbs import VERBS
 
 DPKDE = [sys.executable, "-m", "dpkde"]
 

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 import dpkde
 from commands import GOOD, dpkde_
-from dpkde.cli.app import VERBS, app, application
 from dpkde.cli.options import RELEASE, SETTLED, TABLE, Option, Options, arguments_of, in_flags, rows
-from dpkde.cli.verbs import verb
+from dpkde.cli.verb import verb
+from dpkde.cli.verbs import VERBS, app, application
 from dpkde.errors import ParameterError
 from dpkde.families.registry import FAMILIES
 

@@ -22,7 +22,7 @@ from contracts.rigged import constant, forbidden, install
 from dpkde.curator import sketch as curator_sketch
 from dpkde.kernels import KERNELS, Kernel
 from dpkde.planning import promise as accuracy
-from dpkde.planning import prospects as assurance
+from dpkde.planning import promised as assurance
 from dpkde.planning.plan import make_frame
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, MaxNorm, draw, tails
 from dpkde.space.domain import as_domain

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpkde.cli.options import Options
-from dpkde.cli.verbs import verb
+from dpkde.cli.verb import verb
 
 
 @verb()

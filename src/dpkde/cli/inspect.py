@@ -10,7 +10,7 @@ import typer
 
 from dpkde.cli.exits import plain
 from dpkde.cli.options import Options
-from dpkde.cli.verbs import verb
+from dpkde.cli.verb import verb
 
 if TYPE_CHECKING:
     from dpkde.release.parts import Part

@@ -86,7 +86,7 @@ def _run(typed: list[str]) -> Any:
     from dpkde.cli.exits import DONE, fail
 
     try:
-        from dpkde.cli.app import app
+        from dpkde.cli.verbs import app
     except ImportError:
         fail("the command line needs more packages: pip install typer rich pyarrow narwhals")
     try:

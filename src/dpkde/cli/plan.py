@@ -8,7 +8,7 @@ import typer
 
 from dpkde.cli import request
 from dpkde.cli.options import RELEASE, Options
-from dpkde.cli.verbs import verb
+from dpkde.cli.verb import verb
 from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:

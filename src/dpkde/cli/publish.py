@@ -11,7 +11,7 @@ import typer
 
 from dpkde.cli import request
 from dpkde.cli.options import RELEASE, Options
-from dpkde.cli.verbs import verb
+from dpkde.cli.verb import verb
 
 if TYPE_CHECKING:
     from dpkde.release.release import Release

@@ -15,7 +15,7 @@ import typer
 from dpkde.cli.exits import plain
 from dpkde.cli.options import Format, Options
 from dpkde.cli.request import numbers, table
-from dpkde.cli.verbs import verb
+from dpkde.cli.verb import verb
 from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:

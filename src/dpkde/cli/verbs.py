@@ -1,47 +1,56 @@
-"""A verb of the command line: a function, and the groups of options that it takes."""
+"""The typer application: verbs gathered. Heavy libraries are loaded by the verbs that need them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import wraps
-from inspect import Signature, signature
-from typing import Any
+from collections.abc import Iterable
+from typing import Annotated
 
-from dpkde.cli.exits import speaking_plainly
-from dpkde.cli.options import in_flags, rows, with_settings
+import typer
+
+from dpkde import __version__
+from dpkde.cli.demo import demo
+from dpkde.cli.inspect import inspect
+from dpkde.cli.plan import plan
+from dpkde.cli.publish import publish
+from dpkde.cli.query import query
+from dpkde.cli.verb import Verb
+
+VERBS = (publish, plan, query, inspect, demo)
 
 
-@dataclass(frozen=True)
-class Verb:
-    """A function of its options and of arguments of its own, to be registered in `cli/app.py`.
+def application(verbs: Iterable[Verb]) -> typer.Typer:
+    """Return the command with these verbs, in this order."""
+    gathered = typer.Typer(
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode=None,
+    )
+    gathered.callback()(about)
+    for verb in verbs:
+        unknown = {"ignore_unknown_options": verb.takes_minus}
+        gathered.command(context_settings=unknown)(verb.command())
+    return gathered
 
-    The function's first parameter holds the options by name, those of a settings file among them.
-    The others are arguments without a flag, as typer takes them. Where such an argument may begin
-    with a minus sign, `takes_minus` leaves to the function what looks like an unknown option.
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"dpkde {__version__}")
+        raise typer.Exit
+
+
+def about(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Publish the density of a private data set once; let anyone query it forever.
+
+    Exit codes: 0 done, 1 a defect of dpkde, 2 wrong use or a bad file, 130 interrupted.
     """
 
-    function: Callable[..., None]
-    groups: tuple[str, ...]
-    takes_minus: bool
 
-    def command(self) -> Callable[..., None]:
-        """Return the function as typer takes it: every option is a parameter."""
-        options = rows(*self.groups)
-        _, *arguments = signature(self.function, eval_str=True).parameters.values()
-
-        @wraps(self.function)
-        def run(**values: Any) -> None:
-            with speaking_plainly(lambda message: in_flags(message, options)):
-                own = {argument.name: values.pop(argument.name) for argument in arguments}
-                self.function(with_settings(values), **own)
-
-        run.__signature__ = Signature(  # type: ignore[attr-defined]
-            [*arguments, *(option.parameter() for option in options)]
-        )
-        return run
-
-
-def verb(*groups: str, takes_minus: bool = False) -> Callable[[Callable[..., None]], Verb]:
-    """Return a decorator that makes a function a verb with these groups of options."""
-    return lambda function: Verb(function, groups, takes_minus)
+app = application(VERBS)

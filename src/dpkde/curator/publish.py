@@ -32,7 +32,7 @@ from dpkde.planning.plan import (
     make_frame,
 )
 from dpkde.planning.promise import Promise, Setting, promise
-from dpkde.planning.prospects import Priced, Promised, Prospects, subsampling, too_few
+from dpkde.planning.promised import Priced, Promised, Prospects, subsampling, too_few
 from dpkde.planning.split import after_count, count_amount
 from dpkde.privacy.amounts import COUNT, Adjacency, Amount
 from dpkde.privacy.budget import Budget, Guarantee, cheapest

@@ -22,7 +22,7 @@ from dpkde.numerics.pool import mapped
 from dpkde.planning.plan import Plan, check_plan, describe, opened_plan
 from dpkde.privacy.secrecy import sealed
 from dpkde.release import container
-from dpkde.release.filed import Filed, Opened
+from dpkde.release.files import Filed, Opened
 from dpkde.space.domain import Mask, universe_of
 from dpkde.space.frame import Frame
 from dpkde.tables import Piece, PointsLike, Source, open_points

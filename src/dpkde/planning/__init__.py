@@ -5,7 +5,7 @@
 `split`          how much of the budget the noisy count gets
 `choice`         which family, and with which parameters
 `promise`        the (α, η) guarantee: the error that can be promised
-`prospects`      how many records a promise takes
+`promised`       the layout of least bound, and how many records a promise takes
 `plan`           `Plan`: all that is fixed before a sketch is made, and its file
 ===============  ================================================================================
 """

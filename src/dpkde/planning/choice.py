@@ -1,7 +1,7 @@
 """Choosing a layout: what each candidate would do at the same privacy, from public numbers alone.
 
 A family lists its layouts once for a frame; an objective picks among them, for as many outlooks as
-there are. `Typical` compares errors to expect, `prospects.Promised` bounds that can be kept.
+there are. `Typical` compares errors to expect, `promised.Promised` bounds that can be kept.
 """
 
 from __future__ import annotations

@@ -33,14 +33,14 @@ from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.planning.choice import Candidate, Choice, Typical
 from dpkde.planning.outlook import outlook
 from dpkde.planning.promise import Promise, promise, promise_from_json
-from dpkde.planning.prospects import Promised, Prospect, Prospects, prospect
+from dpkde.planning.promised import Promised, Prospect, Prospects, prospect
 from dpkde.planning.split import after_count
 from dpkde.privacy.amounts import ONE_RECORD, Unit
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import randomness
 from dpkde.privacy.numbers import Exact
 from dpkde.release import container
-from dpkde.release.filed import Filed, Opened
+from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import NO_PARTS, Parts
 from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.space.frame import Frame

@@ -33,7 +33,7 @@ from dpkde.privacy.statement import (
 )
 from dpkde.release import container
 from dpkde.release.container import MOST_LEVELS, is_shallow
-from dpkde.release.filed import Filed, Opened
+from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import Part, Parts
 from dpkde.tables.arrays import QueriesLike
 

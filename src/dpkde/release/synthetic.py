@@ -40,7 +40,7 @@ from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import ONE_RECORD
 from dpkde.privacy.statement import PrivacyStatement, statement_from_json, statement_to_json
 from dpkde.release import container
-from dpkde.release.filed import Filed, Opened
+from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import NO_PARTS, Parts
 from dpkde.space.domain import Unbounded
 from dpkde.space.frame import Frame

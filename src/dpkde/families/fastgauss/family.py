@@ -44,8 +44,8 @@ from dpkde.families.base import (
 from dpkde.families.fastgauss import worst
 from dpkde.families.fastgauss.expansion import hermite_functions, quality, terms
 from dpkde.families.spline.family import MOST_CELLS
+from dpkde.families.spline.forecast import MOST_CHOSEN
 from dpkde.families.spline.grid import unbounded
-from dpkde.families.spline.resolution import MOST_CHOSEN
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real
 from dpkde.privacy.amounts import Bounds

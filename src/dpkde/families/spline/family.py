@@ -7,7 +7,7 @@ spacing are set per axis: an axis much narrower than the bandwidth keeps a const
 line (degree 1 over a single interval), so that a table of many columns, few of them wide, fits.
 
 The proof is in ``proof.md``; one axis in `bsplines` and `narrow`; the choice of degrees and
-spacings in `resolution`; the compiled loops in `tensor`.
+spacings in `forecast`; the compiled loops in `tensor`.
 
 Cost: ∏(p_k + 1) additions a record, over the splined axes k; a query touches the nodes within the
 kernel's reach. The release holds ∏(intervals_k + p_k) cells.
@@ -36,7 +36,7 @@ from dpkde.families.base import (
     about,
     no_repetitions,
 )
-from dpkde.families.spline import narrow, resolution, worst
+from dpkde.families.spline import forecast, narrow, worst
 from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.spline.grid import Grid, unbounded
 from dpkde.kernels import Points
@@ -141,14 +141,14 @@ class Spline(Family):
         if self.degree is None or self.spacing is None:
             raise ParameterError("degree and spacing of the splines are needed here")
         self.check(frame)
-        return SplineLayout.of(resolution.settle(self, frame), frame)
+        return SplineLayout.of(forecast.settle(self, frame), frame)
 
     def layouts(self, frame: Frame) -> list[SplineLayout]:
         """Return what is best as the fit's error, cells and time weigh more and more."""
         if self.degree is not None and self.spacing is not None:
             return [self.layout(frame)]
         self.check(frame)
-        return [SplineLayout.of(family, frame) for family in resolution.candidates(self, frame)]
+        return [SplineLayout.of(family, frame) for family in forecast.candidates(self, frame)]
 
     @classmethod
     def from_json(cls, parameters: Mapping[str, Any], dim: int) -> Self:
@@ -187,7 +187,7 @@ class SplineLayout(Layout):
     @cached_property
     def quality(self) -> tuple[float, float]:
         """The gain over all axes, and the relative error."""
-        return resolution.quality(self.frame.kernel.shape, self.grid)
+        return forecast.quality(self.frame.kernel.shape, self.grid)
 
     @property
     def nanoseconds(self) -> float:
@@ -195,7 +195,7 @@ class SplineLayout(Layout):
         return 30 + 10 * self.frame.dim + 4 * self.grid.parts
 
     def predict(self, outlook: Outlook) -> Prediction:
-        """Noise: the best law's, times the gains of all axes; approximation: see `resolution`."""
+        """Noise: the best law's, times the gains of all axes; approximation: see `forecast`."""
         gain, error = self.quality
         return outlook.prediction(
             self,
@@ -391,7 +391,7 @@ class SplinePair(Pair):
 def _what_fits(family: Spline, frame: Frame) -> str:
     """Return what would fit in place of a settled table that does not."""
     assert isinstance(family.spacing, tuple)
-    largest = resolution.WIDEST_SPACING / max(family.spacing)
+    largest = forecast.WIDEST_SPACING / max(family.spacing)
     for factor in np.geomspace(1.05, max(largest, 1.05), 40).tolist() if frame.dim <= 64 else ():
         wider = replace(family, spacing=tuple(h * factor for h in family.spacing), slopes=None)
         if largest > factor and wider.layout(frame).grid.cells <= MOST_CELLS:
