@@ -90,14 +90,14 @@ def grown_release() -> dpkde.Release:
 
 
 def grown_synthetic() -> SyntheticRelease:
-    """Return a synthetic release with a unit and parts."""
+    """Return a synthetic release with parts."""
     budget = Budget(Guarantee.declare(epsilon=1))
     budget.select("synthetic data set", Amount(epsilon=Fraction(1)), Exponential, 8 << 16)
     return SyntheticRelease(
         np.array([[0.0, 1.0], [2.0, 3.0]]),
         np.array([0.25, 0.75]),
         dpkde.Gaussian(0.5),
-        PrivacyStatement(budget.guarantee, budget.spends, PATIENT),
+        PrivacyStatement(budget.guarantee, budget.spends),
         "smalldb",
         parts=Parts((LEDGER, TILES)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,8 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.laws import SAMPLERS, DiscreteGaussian, Law, Randomness, draw
+from dpkde.privacy.laws import DiscreteGaussian, Law, Randomness, draw
 
+doors = importlib.import_module("dpkde.privacy.laws.draw")  # the module, not the function
 Noise = Callable[[Law, int], NDArray[np.int64]]
 
 
@@ -59,7 +61,7 @@ def constant(value: int) -> Noise:
 
 def install(monkeypatch: pytest.MonkeyPatch, make: Noise) -> None:
     """Let a function make the noise of everything that names its sampler, commands included."""
-    monkeypatch.setitem(SAMPLERS, "dpkde", Rigged(make))
+    monkeypatch.setattr(doors, "SAMPLERS", {"dpkde": Rigged(make)})
 
 
 def forbidden(*_: object) -> NDArray[np.int64]:

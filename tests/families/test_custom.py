@@ -14,6 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 import dpkde
+from dpkde.families.custom import fits
+from dpkde.privacy.amounts import Bounds
 from dpkde.space.domain import as_domain
 from dpkde.space.frame import Frame
 
@@ -45,7 +47,7 @@ class Wild(dpkde.CustomFamily):
     version: ClassVar[int] = 1
 
     def limits(self, frame: Frame) -> dpkde.Limits:
-        return dpkde.Limits(cells=3, l1=1.0, l2=0.8, linf=0.7)
+        return dpkde.Limits(cells=3, l1=1.2 if self.how == "long in L2" else 1.0, l2=0.8, linf=0.7)
 
     def randomness(self, frame: Frame, generator: np.random.Generator) -> dict[str, NDArray[Any]]:
         return {"words": generator.integers(0, 9, 4)}
@@ -55,7 +57,8 @@ class Wild(dpkde.CustomFamily):
             raise RuntimeError(f"the secret is {x}")
         return {
             "large": np.array([1e300, 0.0, 0.0]),
-            "long in L1": np.array([0.5, 0.5, 0.5]),
+            "long in L1": np.array([0.4, 0.4, 0.3]),  # 1.1, and 0.64 in L2
+            "long in L2": np.array([0.68, 0.0, 0.47]),  # 0.83 in L2, and see `limits` for L1
             "high": np.array([0.75, 0.0, 0.0]),
             "not a number": np.array([np.nan, 0.0, 0.0]),
             "of another shape": np.zeros(4),
@@ -72,7 +75,16 @@ FRAME = Frame.of(dpkde.Gaussian(1.0), as_domain([(-1, 1)]))
 
 @pytest.mark.parametrize(
     "how",
-    ["raises", "large", "long in L1", "high", "not a number", "of another shape", "text"],
+    [
+        "raises",
+        "large",
+        "long in L1",
+        "long in L2",
+        "high",
+        "not a number",
+        "of another shape",
+        "text",
+    ],
 )
 def test_a_record_that_breaks_the_limits_contributes_nothing(how: str) -> None:
     pair = Wild(how).layout(FRAME).draw(20, 0)
@@ -187,3 +199,63 @@ def test_limits_have_to_be_numbers(limits: Any) -> None:
 def test_what_is_not_declared_is_not_known() -> None:
     release = dpkde.publish(np.zeros((5, 1)), kernel=FRAME.kernel, epsilon=1, family=Wild("fine"))
     assert np.isnan(release.sampling_error([0.0])).all()
+
+
+def test_bounds_are_enforced_in_whole_numbers_that_do_not_wrap() -> None:
+    """`np.prod` makes NumPy's integers of a size; products of those would wrap, and let f pass."""
+
+    class Wide(Wild):
+        def limits(self, frame: Frame) -> dpkde.Limits:
+            cells: Any = np.prod((2, 2))
+            return dpkde.Limits(cells, l1=2048.0, l2=512.0, linf=512.0)
+
+        def f(self, x: NDArray[np.float64], drawn: dict[str, NDArray[Any]]) -> Any:
+            return np.full(4, 512.0)  # twice the L2 bound
+
+    for bits in Wide.lattice_bits:
+        pair = Wide().layout(FRAME).draw(bits, 0)
+        assert type(pair.bounds.cells) is int
+        assert not pair.quantize(*FRAME.place(np.zeros((1, 1)))).any()
+    for bounds in ((0, 1, 1, 1), (1, 1, 1, -1)):
+        with pytest.raises(dpkde.ParameterError, match="not below 0"):
+            Bounds(*bounds, nonnegative=True)
+    large = Bounds(1, 1 << 62, 1 << 124, (1 << 53) + 3, nonnegative=False)
+    assert fits(np.array([-(1 << 53) - 3]), large)
+    assert not fits(np.array([(1 << 53) + 4]), large)
+
+
+def test_plans_of_families_with_other_bounds_are_others(tmp_path: Path) -> None:
+    """Name, version and parameters are the same, the code is not: noise would be too small."""
+
+    class Near(Wild):
+        def f(self, x: NDArray[np.float64], drawn: dict[str, NDArray[Any]]) -> Any:
+            return np.array([0.5, 0.0, 0.0])
+
+    class Far(Near):
+        def limits(self, frame: Frame) -> dpkde.Limits:
+            return dpkde.Limits(cells=3, l1=100.0)
+
+    point = np.zeros((1, 1))
+    settings: dict[str, Any] = {
+        "kernel": FRAME.kernel,
+        "bounds": [(-1, 1)],
+        "epsilon": 1,
+        "seed": 1,
+    }
+    near, far = (dpkde.plan(**settings, family=family) for family in (Near("x"), Far("x")))
+    assert near != far
+    with pytest.raises(dpkde.MergeError):
+        _ = dpkde.Sketch.empty(near) + dpkde.sketch(point, far)
+    with pytest.raises(dpkde.ParameterError, match="another plan"):
+        dpkde.publish(dpkde.sketch(point, far), plan=near, epsilon=1)
+    far.save(tmp_path / "plan")
+    dpkde.sketch(point, far).save(tmp_path / "sketch")
+    dpkde.publish(point, **settings, family=Far("x")).save(tmp_path / "release")
+    for read, name in (
+        (dpkde.Plan.load, "plan"),
+        (dpkde.Sketch.load, "sketch"),
+        (dpkde.Release.load, "release"),
+    ):
+        assert read(tmp_path / name, families=[Far])
+        with pytest.raises(dpkde.FormatError):
+            read(tmp_path / name, families=[Near])

@@ -17,6 +17,7 @@ from dpkde.families.hashing import cells
 from dpkde.families.hashing.cuts import Balls, Bins, Grid, Least, Planes
 from dpkde.families.hashing.family import Hashing, HashingPair
 from dpkde.kernels import Kernel
+from dpkde.kernels.partitions import RandomBins
 from dpkde.privacy.amounts import Adjacency, Amount
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, MaxNorm
 from dpkde.space.domain import Domain, Sets, Sphere, as_domain
@@ -499,3 +500,20 @@ def test_iterators_are_no_sets() -> None:
     plan = dpkde.plan(kernel=dpkde.Jaccard(), bounds=dpkde.Sets(4), epsilon=1, family=Hashing(8, 4))
     made = dpkde.sketch([iter([1, 2]), [1, 2]], plan)
     assert made == dpkde.sketch([None, [1, 2]], plan)
+
+
+def test_no_code_but_ours_sees_the_records_of_a_partition() -> None:
+    class Spy(Bins):
+        def add(self, rows: Any, keys: Any) -> None:
+            raise ValueError(f"a secret: {rows}")
+
+    class Spying(RandomBins):
+        def draw(self, pad: Any, reps: Any, scales: Any) -> Any:
+            (cut,) = super().draw(pad, reps, scales)
+            return [Spy(cut.reps, cut.rates, cut.shifts, cut.words)]
+
+    class Watching(dpkde.Laplacian):
+        partition: ClassVar[Any] = Spying(lambda generator, count, dim: np.ones((count, dim)))
+
+    with pytest.raises(dpkde.ParameterError):
+        dpkde.publish([[0.5]], kernel=Watching(1.0), epsilon=1, family=Hashing(4, 1024))

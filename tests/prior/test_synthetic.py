@@ -191,6 +191,7 @@ def _parts(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         {"privacy.spends": [None]},
         {"privacy.spends": [{}] * 9000},
         {"privacy.adjacency": "none"},
+        {"count": 508},  # that nothing was spent on
     ],
     ids=str,
 )
@@ -207,6 +208,21 @@ def test_hostile_documents(tmp_path: Path, change: dict[str, Any]) -> None:
     container.write(path, document, tensors)
     with pytest.raises(dpkde.FormatError):
         SyntheticRelease.load(path)
+
+
+def test_no_larger_unit_is_claimed(tmp_path: Path) -> None:
+    """The scales are those of one record, whatever a file of version 2 says."""
+    example(3).save(tmp_path / "a")
+    document, tensors = _parts(tmp_path / "a")
+    document |= {"format_version": 2, "parts": {}}
+    for records, fine in ((1, True), (1000, False)):
+        document["privacy"]["unit"] = {"name": None, "records": records}
+        container.write(tmp_path / "a", document, tensors)
+        if fine:
+            assert SyntheticRelease.load(tmp_path / "a").privacy.unit.records == 1
+        else:
+            with pytest.raises(dpkde.FormatError, match="claims more"):
+                SyntheticRelease.load(tmp_path / "a")
 
 
 @pytest.mark.parametrize("missing", ["kernel", "count", "added_error", "mechanism", "privacy"])

@@ -16,7 +16,7 @@ import dpkde
 from dpkde.privacy.amounts import COUNT, Adjacency, Amount, Bounds
 from dpkde.privacy.budget import Budget, Guarantee, cheapest
 from dpkde.privacy.concentrated import epsilon_of, rho_within
-from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, MaxNorm
+from dpkde.privacy.laws import SAMPLERS, DiscreteGaussian, DiscreteLaplace, MaxNorm, Randomness
 from dpkde.privacy.numbers import exact, exp_minus_bounds, log_bounds, plain, scale_up
 from dpkde.privacy.statement import PrivacyStatement
 
@@ -315,3 +315,20 @@ def test_epsilon_at_a_pure_guarantee_is_that_guarantee() -> None:
     assert statement.epsilon_at(1e-9) == statement.epsilon_at(0.9) == Fraction(3, 10)
     with pytest.raises(dpkde.ParameterError, match="delta"):
         statement.epsilon_at(0)
+
+
+def test_nothing_is_drawn_from_a_budget_on_paper() -> None:
+    budget = _budget(epsilon=1)
+    for paper in (budget.on_paper(), budget.rehearsal()):
+        spend = paper.spend("count", Amount(epsilon=Fraction(1)), DiscreteLaplace, COUNT)
+        with pytest.raises(dpkde.BudgetError, match="on paper"):
+            paper.noise(spend, 1)
+        with pytest.raises(dpkde.BudgetError, match="not paid for"):
+            budget.noise(spend, 1)
+    assert not budget.spends
+    assert budget.on_paper().options == budget.options
+
+
+def test_nobody_adds_a_sampler() -> None:
+    with pytest.raises(TypeError):
+        SAMPLERS["mine"] = Randomness()  # type: ignore[index]

@@ -301,9 +301,24 @@ def test_hostile_headers(good: bytes, tmp_path: Path) -> None:
         b'{"__metadata__": {"dpkde": "{}", "sha256": ""}, "a": {"dtype": "I64", '
         b'"shape": [8589934592, 8589934592, 0], "data_offsets": [0, 0]}}',
         b'{"__metadata__": {"dpkde": "{}", "sha256": NaN}}',
+        b'{"__metadata__": {"dpkde": "{}", "sha256": ""}, "__metadata__": {}}',
     ):
         _refused(struct.pack("<Q", len(header)) + header, tmp_path)
     _refused(np.random.default_rng(1).bytes(5000), tmp_path)
+
+
+def test_a_name_stands_once(good: bytes, tmp_path: Path) -> None:
+    """Else one reader would take the first ε, and another the last."""
+    document, tensors = container.unpack(good)
+    text = container.canonical(document)
+    twice = text.replace('"epsilon":', '"epsilon":"1/1000000","epsilon":', 1)
+    assert twice != text
+    digest = container.digest(twice, tensors)
+    stop = 8 + int.from_bytes(good[:8], "little")
+    header = json.loads(good[8:stop])
+    header["__metadata__"] = {"dpkde": twice, "sha256": digest}
+    written = json.dumps(header).encode()
+    _refused(struct.pack("<Q", len(written)) + written + good[stop:], tmp_path)
 
 
 def test_versions(tmp_path: Path) -> None:

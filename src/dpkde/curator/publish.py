@@ -217,8 +217,7 @@ class Errand:
 
     def prospects(self, choice: Choice, frame: Frame, promised: Promised) -> Prospects:
         """Return what can be foreseen of the promise, from all that the budget was."""
-        whole = Budget(self.budget.guarantee, self.budget.randomness)
-        guess = self.expected_rows
+        whole, guess = self.budget.on_paper(), self.expected_rows
         return Prospects(choice, promised, frame, whole, self.capacity_bits, guess)
 
 

@@ -174,8 +174,9 @@ class CustomLayout(Layout):
 
 
 def fits(whole: NDArray[np.int64], bounds: Bounds) -> bool:
-    """Tell whether integers, none above `bounds.linf` in size, keep all the bounds, exactly."""
-    if bounds.nonnegative and int(whole.min()) < 0:
+    """Tell whether integers below 2⁶² in size keep all the bounds, exactly."""
+    low, high = int(whole.min()), int(whole.max())
+    if max(high, -low) > bounds.linf or (bounds.nonnegative and low < 0):
         return False
     if bounds.cells * bounds.linf**2 < 1 << 62:  # no sum below can wrap
         total, squares = int(np.abs(whole).sum()), int((whole * whole).sum())
@@ -249,7 +250,7 @@ class CustomPair(Pair):
         with np.errstate(all="ignore"):  # f may have changed what NumPy does here
             scaled = np.rint(values.astype(np.float64) * 2.0**self.bits)
             # NaN fails every comparison, so that it is refused here too.
-            if not np.abs(scaled).max() <= bounds.linf:
+            if not np.abs(scaled).max() <= min(bounds.linf, 1 << 62):
                 return None
         whole = scaled.astype(np.int64)
         return whole if fits(whole, bounds) else None

@@ -41,7 +41,7 @@ from dpkde.privacy.laws import randomness
 from dpkde.privacy.numbers import Exact
 from dpkde.release import container
 from dpkde.release.files import Filed, Opened
-from dpkde.release.parts import NO_PARTS, Parts
+from dpkde.release.parts import NO_PARTS, DeclaredBounds, Parts
 from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.space.frame import Frame
 from dpkde.tables.arrays import check_columns
@@ -192,7 +192,12 @@ class Plan(Filed):
         return opened_plan(opened)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and self.digest == other.digest
+        # Bounds of a caller's family come from its code, which the digest does not see.
+        return (
+            isinstance(other, Plan)
+            and self.digest == other.digest
+            and self.pair.bounds == other.pair.bounds
+        )
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -349,7 +354,9 @@ def draw_plan(
     if names is not None and len(names) != layout.frame.dim:
         raise ParameterError(f"{len(names)} column names for {layout.frame.dim} columns")
     pair = layout.draw(layout.lattice(view), int(seed))
-    return Plan(pair, view.capacity_bits, int(seed), names, considered)
+    known = FAMILIES.get(layout.family.name) is type(layout.family)
+    parts = NO_PARTS if known else Parts([DeclaredBounds.of(pair.bounds)])
+    return Plan(pair, view.capacity_bits, int(seed), names, considered, parts=parts)
 
 
 def plan(

@@ -221,7 +221,7 @@ class Prospects:
                 if guarantee.rho is None
                 else replace(guarantee, rho=exact)
             )
-            return self._foreseen(self._prices(Budget(raised, self.budget.randomness)), rows)
+            return self._foreseen(self._prices(self.budget.on_paper(raised)), rows)
 
         return self._least(float(strength), 1e5, bound)
 

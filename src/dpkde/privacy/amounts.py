@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -94,6 +95,13 @@ class Bounds:
     l2_squared: int
     linf: int
     nonnegative: bool
+
+    def __post_init__(self) -> None:
+        # Python's own integers: NumPy's would wrap where bounds are multiplied.
+        for name in ("cells", "l1", "l2_squared", "linf"):
+            object.__setattr__(self, name, operator.index(getattr(self, name)))
+        if self.cells < 1 or min(self.l1, self.l2_squared, self.linf) < 0:
+            raise ParameterError("bounds are whole numbers, not below 0, for at least one cell")
 
     def times(self, records: int) -> Bounds:
         """Return the bounds on what so many records move together, by the triangle inequality."""

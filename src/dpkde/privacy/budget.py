@@ -33,6 +33,7 @@ from dpkde.errors import BudgetError, ParameterError
 from dpkde.privacy.amounts import Adjacency, Amount, Bounds
 from dpkde.privacy.concentrated import rho_within
 from dpkde.privacy.laws import NOISES, ChoiceLaw, Law, Randomness
+from dpkde.privacy.laws.draw import OnPaper
 from dpkde.privacy.numbers import Exact, exact, plain, positive
 
 LEAST_DELTA = Fraction(1, 10**300)
@@ -184,14 +185,22 @@ class Budget:
         return tuple((amount, law) for amount, law in ways if amount is not None)
 
     def noise(self, spend: Spend, size: int) -> NDArray[np.int64]:
-        """Return fresh noise of a law that was paid for here."""
+        """Return fresh noise of a law that was paid for here.
+
+        A spend pays for one draw on each number within its bounds: whoever draws again has to add
+        it to other numbers, as one who answers queries in turn does.
+        """
         if not any(spend is paid for paid in self._spends):
             raise BudgetError(f"{spend.purpose} is not paid for: noise is drawn after its debit")
         return self.randomness.noise(spend.law, size)
 
+    def on_paper(self, guarantee: Guarantee | None = None) -> Budget:
+        """Return an unspent budget, to try what could be bought: nothing is drawn from it."""
+        return Budget(guarantee or self.guarantee, OnPaper(self.randomness))
+
     def rehearsal(self) -> Budget:
-        """Return a budget with the same spends, for trying on paper what could be bought."""
-        budget = Budget(self.guarantee, self.randomness)
+        """Return a budget on paper with the same spends."""
+        budget = self.on_paper()
         budget.debit(*self._spends)
         return budget
 

@@ -250,9 +250,15 @@ def _object(text: bytes, error: FormatError) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise error  # NaN and infinities are no JSON
 
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entries = dict(pairs)
+        if len(entries) < len(pairs):
+            raise error  # a name that stands twice says two things
+        return entries
+
     if not _is_modest(text):
         raise error
-    value = json.loads(text, parse_constant=refuse)
+    value = json.loads(text, parse_constant=refuse, object_pairs_hook=once)
     if not isinstance(value, dict):
         raise error
     return value

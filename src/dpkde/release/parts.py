@@ -37,6 +37,7 @@ from dpkde.release.container import Arrays
 
 if TYPE_CHECKING:
     from dpkde.planning.plan import Plan
+    from dpkde.privacy.amounts import Bounds
     from dpkde.release.synthetic import SyntheticRelease
 
 MOST_PARTS = 64
@@ -118,6 +119,41 @@ class ColumnTypes(Part):
 
 
 @dataclass(frozen=True)
+class DeclaredBounds(Part):
+    """How far a record moves the table of a family that only its author's code describes.
+
+    Whoever reads the file with other code under the same name, whose bounds are others, would add
+    noise for those: so the part is required, and the bounds have to be the same.
+    """
+
+    cells: int
+    l1: int
+    l2_squared: int
+    linf: int
+    nonnegative: bool
+    name = "bounds"
+    version = 1
+    required = True
+
+    @classmethod
+    def of(cls, bounds: Bounds) -> Self:
+        """Return the part that states these bounds."""
+        return cls(**asdict(bounds))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the bounds."""
+        return asdict(self)
+
+    def check(self, holder: Plan | SyntheticRelease) -> None:
+        """Refuse a family that declares other bounds here."""
+        pair = getattr(holder, "pair", None)
+        if pair is None or asdict(pair.bounds) != asdict(self):
+            raise ParameterError(
+                "the family of this file declares other bounds here than where it was written"
+            )
+
+
+@dataclass(frozen=True)
 class LedgerEntry(Part):
     """Where the spend of a release is recorded.
 
@@ -177,7 +213,9 @@ class UnknownPart(Part):
         return self.tensors
 
 
-KINDS: dict[str, type[Part]] = {"columns": ColumnTypes, "ledger": LedgerEntry}
+KINDS: dict[str, type[Part]] = {
+    kind.name: kind for kind in (ColumnTypes, DeclaredBounds, LedgerEntry)
+}
 """The parts that this dpkde knows, each in one version."""
 
 _Kind = TypeVar("_Kind", bound=Part)

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from dpkde.errors import FormatError, ParameterError
 from dpkde.kernels import Kernel, Points, kernel_from_json
 from dpkde.numerics.numbers import is_whole
-from dpkde.privacy.amounts import ONE_RECORD
+from dpkde.privacy.amounts import ONE_RECORD, Adjacency
 from dpkde.privacy.statement import PrivacyStatement, statement_from_json, statement_to_json
 from dpkde.release import container
 from dpkde.release.files import Filed, Opened
@@ -207,11 +207,17 @@ class SyntheticRelease(Filed):
         names = [document[key] for key in ("mechanism", "release_id", "generator")]
         if not all(isinstance(name, str) for name in names):
             raise FormatError("the names in this file are damaged")
+        privacy = statement_from_json(document["privacy"], opened.version)
+        if privacy.unit != ONE_RECORD:
+            raise FormatError("a synthetic release protects one record, and this file claims more")
+        paid = any(spend.purpose == "count" for spend in privacy.spends)
+        if count is not None and privacy.adjacency is Adjacency.ADD_REMOVE and not paid:
+            raise FormatError("this file tells a count that nothing was spent on")
         return cls(
             points,
             weights,
             kernel,
-            statement_from_json(document["privacy"], opened.version),
+            privacy,
             names[0],
             count,
             float(added),

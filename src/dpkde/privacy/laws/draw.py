@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.errors import ParameterError
+from dpkde.errors import BudgetError, ParameterError
 from dpkde.privacy.laws.base import Law
 from dpkde.privacy.laws.exponential.law import Exponential, SparseVector
 
@@ -61,7 +62,24 @@ class Reference(Randomness):
         return law.reference(size)
 
 
-SAMPLERS: Mapping[str, Randomness] = {each.name: each for each in (Randomness(), Reference())}
+class OnPaper(Randomness):
+    """Whatever another randomness could draw, and does not: for budgets that only rehearse."""
+
+    name: ClassVar[str] = "on paper"
+
+    def __init__(self, other: Randomness) -> None:
+        self.has = other.has  # type: ignore[method-assign]
+
+    def noise(self, law: Law, size: int) -> NDArray[np.int64]:
+        """Refuse to draw."""
+        raise BudgetError("nothing is drawn from a budget on paper")
+
+    choice = threshold = noise  # type: ignore[assignment]
+
+
+SAMPLERS: Mapping[str, Randomness] = MappingProxyType(
+    {each.name: each for each in (Randomness(), Reference())}
+)
 """Our compiled samplers, and OpenDP's as the reference."""
 
 
