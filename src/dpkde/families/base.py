@@ -196,7 +196,7 @@ class Family(ABC):
     """A distribution over pairs (f, g) with E f(x)·g(y) ≈ k(x, y), as a caller writes it."""
 
     name: ClassVar[str]
-    version: ClassVar[int]
+    version: ClassVar[int] = 1
     lattice_bits: ClassVar[tuple[int, int]]
     """Fewest and most bits after the binary point that its integers can have."""
     is_biased: ClassVar[bool] = False

@@ -36,10 +36,6 @@ class Priced(NamedTuple):
     law: Law
     worst: Worst
 
-    def seconds(self, rows: float) -> float:
-        """Return the curator's time for so many records."""
-        return self.layout.seconds(rows, self.cells)
-
 
 class Bounded(NamedTuple):
     """A layout, the error that can be promised of it, and the curator's time."""
@@ -47,16 +43,6 @@ class Bounded(NamedTuple):
     bound: float
     seconds: float
     layout: Layout
-
-
-def priced(layout: Layout, outlook: Outlook) -> Priced:
-    """Return a layout with its law and worst case, which do not depend on the number of records."""
-    bits = layout.lattice(outlook)
-    worst = layout.worst(bits)
-    if worst is None:
-        raise ParameterError(NO_WORST.format(layout.family.name))
-    bounds = layout.bounds(bits)
-    return Priced(layout, bounds.cells, outlook.law(bounds), worst)
 
 
 def _undominated(entries: list[Priced]) -> list[Priced]:
@@ -107,7 +93,11 @@ class Promised:
         unable = {entry.name: entry for entry in choice.unable}
         for layout in choice.layouts:
             try:
-                entries.append(priced(layout, outlook))
+                bits = layout.lattice(outlook)
+                bounds, worst = layout.bounds(bits), layout.worst(bits)
+                if worst is None:
+                    raise ParameterError(NO_WORST.format(layout.family.name))
+                entries.append(Priced(layout, bounds.cells, outlook.law(bounds), worst))
             except ParameterError as error:  # a table or noise that does not fit
                 name = layout.family.name
                 unable[name] = Candidate(name, obstacle=str(error))
@@ -119,7 +109,11 @@ class Promised:
         """Return the entry of least bound that does not take too long."""
         setting = Setting(outlook.rows, outlook.count_law)
         bounds = [
-            Bounded(self.bound(entry, setting), entry.seconds(outlook.rows), entry.layout)
+            Bounded(
+                self.bound(entry, setting),
+                entry.layout.seconds(outlook.rows, entry.cells),
+                entry.layout,
+            )
             for entry in entries
         ]
         keeping = [entry for entry in bounds if entry.bound <= self.promise.alpha]

@@ -264,7 +264,6 @@ class _Fixed(PlacedFamily):
 
     placed: Placed
     name: ClassVar[str] = "queries"
-    version: ClassVar[int] = 1
 
     def place_in(self, frame: Frame) -> Placed:
         return self.placed

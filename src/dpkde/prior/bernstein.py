@@ -79,7 +79,6 @@ class Bernstein(PlacedAxis):
 
     order: int
     name: ClassVar[str] = "bernstein"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         number = whole(self.order, "order of Bernstein", most=MOST_ORDER)

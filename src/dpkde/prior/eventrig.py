@@ -80,7 +80,6 @@ class EvenTrig(PlacedAxis):
 
     degree: int
     name: ClassVar[str] = "eventrig"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         number = whole(self.degree, "degree of EvenTrig", most=MOST_NODES // 4)

@@ -31,7 +31,7 @@ from dpkde.privacy.statement import (
     statement_from_json,
     statement_to_json,
 )
-from dpkde.release import container
+from dpkde.release import answers, container, intervals
 from dpkde.release.container import MOST_LEVELS, is_shallow
 from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import Part, Parts
@@ -227,9 +227,7 @@ class Release(Filed):
         clip
             False leaves values below 0 and above 1, which noise produces, as they are.
         """
-        from dpkde.release import answers as estimate
-
-        return estimate.kde(self, queries, groups=groups, clip=clip)
+        return answers.kde(self, queries, groups=groups, clip=clip)
 
     def kernel_sum(self, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
         """Return the estimate of Σ k(x, y) at each query.
@@ -237,9 +235,7 @@ class Release(Filed):
         Unbiased over noise and seeds for `Fourier` and `Hashing`; `Spline` and `FastGauss` have a
         small bias of their own, which `sampling_error` tells the size of.
         """
-        from dpkde.release import answers as estimate
-
-        return estimate.kernel_sum(self, queries, groups=groups)
+        return answers.kernel_sum(self, queries, groups=groups)
 
     def standard_error(self, queries: QueriesLike) -> NDArray[np.float64]:
         """Return the standard deviation that the noise gives to `kde` at each query.
@@ -247,9 +243,7 @@ class Release(Filed):
         Exact where the count is public; otherwise to first order in the count's noise (delta
         method). The family's own randomness comes on top: see `sampling_error`.
         """
-        from dpkde.release import answers as estimate
-
-        return estimate.standard_error(self, queries)
+        return answers.standard_error(self, queries)
 
     def sampling_error(self, queries: QueriesLike) -> NDArray[np.float64]:
         """Return an estimate of what the family itself adds to the error of `kde`.
@@ -260,15 +254,11 @@ class Release(Filed):
         bias.
         ``hypot(standard_error, sampling_error)`` is the whole error.
         """
-        from dpkde.release import answers as estimate
-
-        return estimate.sampling_error(self, queries)
+        return answers.sampling_error(self, queries)
 
     def kernel_sum_standard_error(self, queries: QueriesLike) -> NDArray[np.float64]:
         """Return the standard deviation that the noise gives to `kernel_sum`, exactly."""
-        from dpkde.release import answers as estimate
-
-        return estimate.kernel_sum_standard_error(self, queries)
+        return answers.kernel_sum_standard_error(self, queries)
 
     def error_bound(self, eta: float) -> float:
         """Return α: the error of `kde` exceeds it with probability at most η, whatever the data.
@@ -279,9 +269,7 @@ class Release(Filed):
         `dpkde.planning.promise`. Answers with ``groups`` are not covered. What to expect at a query
         is `interval`.
         """
-        from dpkde.release import intervals as bounds
-
-        return bounds.error_bound(self, eta)
+        return intervals.error_bound(self, eta)
 
     def interval(
         self, queries: QueriesLike, level: float = 0.95, *, bias: str | None = None
@@ -301,9 +289,7 @@ class Release(Filed):
         None: the first where `promise` is set, else the second. A level above 1 − 10⁻⁷ is taken
         for that.
         """
-        from dpkde.release import intervals as bounds
-
-        return bounds.interval(self, queries, level, bias)
+        return intervals.interval(self, queries, level, bias)
 
     def with_parts(self, *parts: Part) -> Release:
         """Return this release with more parts, in place of those of the same names."""

@@ -91,7 +91,6 @@ class FastGauss(Family):
     bound: Bound = "refined"
 
     name: ClassVar[str] = "fastgauss"
-    version: ClassVar[int] = 1
     lattice_bits: ClassVar[tuple[int, int]] = (16, 30)
     is_biased: ClassVar[bool] = True
     is_random: ClassVar[bool] = False

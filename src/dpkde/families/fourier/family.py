@@ -80,7 +80,6 @@ class Fourier(Family):
     step_bits: int | None = None
 
     name: ClassVar[str] = "fourier"
-    version: ClassVar[int] = 1
     lattice_bits: ClassVar[tuple[int, int]] = (15, 22)
 
     def __post_init__(self) -> None:

@@ -88,7 +88,6 @@ class Hashing(Family):
     signed: bool = True
 
     name: ClassVar[str] = "hashing"
-    version: ClassVar[int] = 1
     lattice_bits: ClassVar[tuple[int, int]] = (0, 16)
 
     def __post_init__(self) -> None:

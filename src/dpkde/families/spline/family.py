@@ -85,7 +85,6 @@ class Spline(Family):
     arch: int | None = None
 
     name: ClassVar[str] = "spline"
-    version: ClassVar[int] = 1
     lattice_bits: ClassVar[tuple[int, int]] = (narrow.SHARE_BITS, 30)
     is_biased: ClassVar[bool] = True
     is_random: ClassVar[bool] = False
