@@ -203,7 +203,7 @@ def test_a_plan_is_published(table: str, capsys: pytest.CaptureFixture[str]) -> 
     assert release.plan == dpkde.Plan.load("p.plan")
     assert release.columns == ("lon", "lat")
     for more, message in (
-        (["--epsilon", "1", "--bandwidth", "2"], "--bandwidth is already fixed by the plan"),
+        (["--epsilon", "1", "--bandwidth", "2"], "already fixed by the plan: --bandwidth"),
         ([], "--epsilon is needed"),
         (["--epsilon", "1", "--plan", table], "not a dpkde file"),
     ):

@@ -205,7 +205,7 @@ def test_hostile_documents(tmp_path: Path, change: dict[str, Any]) -> None:
             document[place][inner] = value
         else:
             document[place] = value
-    container.write(path, document, tensors)
+    path.write_bytes(container.pack(document, tensors))
     with pytest.raises(dpkde.FormatError):
         SyntheticRelease.load(path)
 

@@ -230,5 +230,6 @@ def test_mutant_seeded_noise() -> None:
 def test_wrong_use() -> None:
     with pytest.raises(dpkde.ParameterError, match="trials"):
         audit(lambda data, n: np.zeros(n), 0, 1, trials=2)
-    with pytest.raises(dpkde.ParameterError, match="3 outputs, not 10"):
-        audit(lambda data, n: np.zeros(3), 0, 1, trials=10)
+    for output in (np.zeros(3), 0.0):
+        with pytest.raises(dpkde.ParameterError, match="has to return 10 outputs"):
+            audit(lambda data, n, output=output: output, 0, 1, trials=10)  # type: ignore[misc]

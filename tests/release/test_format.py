@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import pickle
@@ -249,6 +250,9 @@ def test_only_files_of_ours_are_written_over(tmp_path: Path) -> None:
     for _ in range(2):
         release.save(tmp_path / "r.dpkde")
     assert dpkde.load(tmp_path / "r.dpkde") == release
+    for other in (release.plan, dpkde.Sketch.empty(release.plan)):  # the ε of a release is spent
+        with pytest.raises(dpkde.ParameterError, match="is not overwritten"):
+            other.save(tmp_path / "r.dpkde")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("pipe", "link"):
@@ -415,6 +419,13 @@ def test_a_document_that_does_not_add_up(path: tuple[Any, ...], value: Any) -> N
     assert dpkde.Release.of_contents((document, tensors)).plan.seed == 1
     with pytest.raises(dpkde.FormatError):
         dpkde.Release.of_contents((_set(document, path, value), tensors))
+
+
+def test_an_unknown_noise_law_is_named() -> None:
+    document, tensors = copy.deepcopy(make().contents())
+    document["privacy"]["spends"][-1]["law"] = "mine"
+    with pytest.raises(dpkde.FormatError, match="the noise law 'mine', which is unknown here"):
+        dpkde.Release.of_contents((document, tensors))
 
 
 def test_tensors_that_do_not_fit() -> None:

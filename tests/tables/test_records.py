@@ -565,7 +565,9 @@ def test_delimiters_and_headers() -> None:
         ({"encoding": "punycode"}, "one record can change how the next is read"),
         ({"encoding": "unicode_escape"}, "one record can change how the next is read"),
         ({"encoding": "idna"}, "one record can change how the next is read"),
-        ({"delimiter": "\n"}, "none of"),
+        ({"delimiter": "\n"}, "not part of"),
+        ({"decimal": "x"}, "not part of"),
+        ({"thousands": "M"}, "not part of"),
     ],
 )
 def test_rules_that_are_none(options: dict[str, Any], message: str) -> None:

@@ -567,3 +567,12 @@ def test_pieces_report_their_size(tmp_path: Path) -> None:
         for _ in source.watched(sizes.append).read():
             pass
         assert 0.9 * source.size < sum(sizes) <= source.size + 1
+
+
+def test_a_header_that_may_be_a_record_is_not_quoted(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("Smith,HIV,HIV,yes\nJones,flu,flu,no\n")
+    with pytest.raises(dpkde.SchemaError, match="more than one column of the same name") as fault:
+        open_points(tmp_path / "t.csv")
+    assert "HIV" not in str(fault.value)
+    with pytest.raises(dpkde.SchemaError, match="more than one column 'HIV'"):
+        open_points(tmp_path / "t.csv", ["HIV"])

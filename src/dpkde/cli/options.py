@@ -206,23 +206,25 @@ def with_settings(typed: Options) -> Options:
     return {name: settings.get(name) if value is None else value for name, value in typed.items()}
 
 
-_SUBJECT = re.compile(r"^([a-z]+_[a-z_]+)()(?= )")
+_SUBJECT = re.compile(r"^([a-z]+_[a-z_]+|[a-z]+(?= (?:must|goes with)\b))()(?= )")
+_LETTER = re.compile(r"(?<![\w.:'\"/-])(epsilon|delta|rho|alpha|eta)()(?=[\s,;)]|$)")
 _ARGUMENT = re.compile(r"(?<![\w.:'\"/-])(?<!\w\()([a-z_]+)='?((?:\w[\w.+-]*)?)'?(?=[\s,;)]|$)")
 
 
 def in_flags(message: str, options: Iterable[Option]) -> str:
     """Return a message of the library with its arguments written as options.
 
-    A name with an equals sign is an argument, and so is one with an underscore that a message
-    begins with. What is code, in quotes or in a path is left alone, and so are plain words.
+    A name with an equals sign is an argument, and so is a Greek letter, and what a message begins
+    with where it has an underscore or must be something. What is code, in quotes or in a path is
+    left alone, and so are plain words.
 
     >>> in_flags("give dim=, or family='fourier' in place of Spline(order=3)", TABLE)
     'give --dim, or --family fourier in place of Spline(order=3)'
-    >>> in_flags("expected_rows is needed", TABLE)
-    '--expected-rows is needed'
+    >>> in_flags("expected_rows is needed", TABLE), in_flags("delta goes with epsilon", TABLE)
+    ('--expected-rows is needed', '--delta goes with --epsilon')
     """
     flags = {row.name: row.flag for row in options}
-    for pattern in (_SUBJECT, _ARGUMENT):
+    for pattern in (_SUBJECT, _ARGUMENT, _LETTER):
         message = pattern.sub(
             lambda hit: f"{flags[hit[1]]} {hit[2]}".rstrip() if hit[1] in flags else hit[0], message
         )

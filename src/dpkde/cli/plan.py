@@ -30,7 +30,7 @@ def plan(options: Options) -> None:
 
     output, dim, columns = options["output"], options["dim"], request.names(options["columns"])
     if output is not None:
-        request.check_writable(output)
+        request.check_writable(output, "dpkde-plan")
     if columns is not None and dim not in (None, len(columns)):
         raise ParameterError(f"--dim {dim} does not agree with {len(columns)} columns")
     axes = dim if columns is None else len(columns)

@@ -53,7 +53,7 @@ def publish(
     else:
         source = open_points(text, request.names(options["columns"]))
         decisions = {"columns": source.columns, **request.request(options, source.dim)}
-    request.check_writable(output)
+    request.check_writable(output, "dpkde-release")
     with _progress(source, quiet) as watched:
         release = release_of(watched, **decisions)
     release.save(output)
@@ -72,8 +72,9 @@ def _doubts(release: Release) -> Iterator[str]:
     if release.count < FEW * spread:
         yield (
             f"about {release.count} records, give or take {spread:.3g}: this release says next to "
-            "nothing. Rows count only where every column is a finite number, and records of text "
-            "only with as many fields as the header has"
+            "nothing. Rows count only where every column is a finite number (see --columns, "
+            "--thousands, --decimal), and records of text only with as many fields as the header "
+            "has (see --delimiter)"
         )
     frame = release.plan.frame
     if frame.kernel.home == "space" and isinstance(frame.domain, Unbounded) and frame.dim <= 4:

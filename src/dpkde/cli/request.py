@@ -96,7 +96,7 @@ def terms(options: Options) -> dict[str, Any]:
 def check_settled(options: Options) -> None:
     """Refuse options that a plan has settled."""
     if flags := [row.flag for row in rows(*SETTLED) if options[row.name] is not None]:
-        raise ParameterError(f"{', '.join(flags)} is already fixed by the plan: leave it out")
+        raise ParameterError(f"already fixed by the plan: {', '.join(flags)}; leave that out")
 
 
 def domain_of(options: Options, dim: int | None) -> Domain:
@@ -167,8 +167,8 @@ def family_named(name: str, options: Options) -> str | Family:
     return FAMILIES[name](**parameters) if parameters else name
 
 
-def check_writable(output: Path) -> None:
-    """Refuse what cannot be written, or is no file of ours, before anything is read or spent."""
+def check_writable(output: Path, kind: str) -> None:
+    """Refuse what cannot be written, or written over, before anything is read or spent."""
     from dpkde.release import container
 
     if output.is_dir():
@@ -178,7 +178,4 @@ def check_writable(output: Path) -> None:
         raise ParameterError(f"there is no folder {folder} to write to")
     if not os.access(folder, os.W_OK):
         raise ParameterError(f"no permission to write to {folder}")
-    if container.is_foreign(output):
-        raise ParameterError(
-            f"{output} exists and is no dpkde file; it is not overwritten: choose another name"
-        )
+    container.check_replaceable(output, kind)

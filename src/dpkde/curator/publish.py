@@ -82,7 +82,7 @@ def publish(
     kernel
         Such as ``dpkde.Gaussian(bandwidth=0.01)``.
     bounds
-        Public bounds: one (low, high) pair a column, a `Box`, `Ball`, `Sphere` or `Sets`, or None.
+        Public bounds: one (low, high) pair per column, a `Box`, `Ball`, `Sphere`, `Sets`, or None.
     epsilon, delta, rho
         The guarantee: exactly one of `epsilon` (with `delta`, if wanted) and `rho` (zCDP). Floats
         are rounded down; strings and fractions are exact.
@@ -118,7 +118,7 @@ def publish(
     sampler
         ``"dpkde"``, or ``"opendp"`` for OpenDP's reference samplers.
     threads
-        How many threads; by default one a core.
+        How many threads; by default one per core.
     extras
         Public remarks to keep in the release, as JSON values under namespaced keys such as
         ``"org.example/contact"``.
@@ -164,7 +164,7 @@ def publish(
         }
         extra = [name for name, value in settled.items() if value is not None]
         if extra:
-            raise ParameterError(f"{', '.join(extra)} is already fixed by the plan: leave it out")
+            raise ParameterError(f"already fixed by the plan: {', '.join(extra)}; leave that out")
         fixed = check_plan(points.plan if isinstance(points, Sketch) else plan)
         if plan is not None and plan != fixed:
             raise ParameterError("the sketch was made under another plan")

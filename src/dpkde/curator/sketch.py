@@ -126,7 +126,7 @@ def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Ske
     plan
         From `dpkde.plan`; fixed in public beforehand.
     threads
-        How many threads; by default one a core. The result does not depend on it.
+        How many threads; by default one per core. The result does not depend on it.
 
     Guarantee
     ---------

@@ -105,8 +105,11 @@ def audit(
 
 def _outputs(mechanism: Mechanism, data: Any, trials: int) -> NDArray[np.float64]:
     values = np.asarray(mechanism(data, trials), dtype=np.float64)
-    if values.shape[0] != trials:
-        raise ParameterError(f"the mechanism returned {values.shape[0]} outputs, not {trials}")
+    if values.shape[:1] != (trials,):
+        raise ParameterError(
+            f"mechanism(data, trials) has to return {trials} outputs, shape ({trials},) or "
+            f"({trials}, numbers), and not the shape {values.shape}"
+        )
     return values.reshape(trials, -1)
 
 

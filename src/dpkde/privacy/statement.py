@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpkde.errors import ParameterError
+from dpkde.errors import FormatError, ParameterError
 from dpkde.privacy.amounts import (
     COUNT,
     ONE_RECORD,
@@ -211,6 +211,11 @@ def _spend_from_json(item: Mapping[str, Any], moved: Bounds | None) -> Debit:
     if name in CHOICES and moved is None:
         spend = Selection(purpose, amount, CHOICES[name].bought(amount, distance), distance)
     else:
+        if not is_quotable(name) or name not in NOISES:
+            raise FormatError(
+                f"this file uses the noise law {name!r}, which is unknown here; enter it in "
+                "dpkde.privacy.laws.NOISES"
+            )
         law = NOISES[name]
         if not law.is_scalar and (moved is None or purpose == "count"):
             raise ParameterError("numbers have noise of their own, not that of a table")

@@ -97,17 +97,15 @@ def write(
 ) -> None:
     """Write a file atomically: after a crash there is the old file or the whole new one.
 
-    Only files of ours are written over: what else is there may be the private table.
+    Only files of ours, and of the same kind, are written over: what else is there may be the
+    private table, or a release whose ε is spent.
     A secret file stays readable by its owner alone, where the system knows such a thing.
     """
     payload = pack(document, tensors)
     target = Path(path)
     if not target.name:
         raise ParameterError(f"{str(path)!r} is not the name of a file to write")
-    if is_foreign(target):
-        raise ParameterError(
-            f"{target} exists and is no dpkde file; it is not overwritten: choose another name"
-        )
+    check_replaceable(target, str(document.get("format")))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
@@ -163,24 +161,29 @@ def is_shallow(value: Any, levels: int = MOST_LEVELS) -> bool:
     return not level
 
 
-def is_foreign(path: Path) -> bool:
-    """Tell whether something is there that does not begin as files of ours do.
+def check_replaceable(path: Path, kind: str) -> None:
+    """Refuse to write over something that does not begin as files of ours of this kind do.
 
     An empty file is nobody's. A device, a pipe or a dangling link is somebody's; a folder the
     system itself protects.
     """
     if not os.path.lexists(path) or path.is_dir():
-        return False
+        return
+    refusal = ParameterError(
+        f"{path} exists and is no {kind} file; it is not overwritten: choose another name"
+    )
     if not path.is_file():
-        return True
+        raise refusal
     if not path.stat().st_size:
-        return False
+        return
     with path.open("rb") as file:
         try:
-            _header(file, os.fstat(file.fileno()).st_size, FormatError(""))
-        except (FormatError, ValueError, RecursionError):
-            return True
-    return False
+            metadata = _header(file, os.fstat(file.fileno()).st_size, FormatError(""))[1]
+            same = json.loads(metadata["dpkde"])["format"] == kind
+        except (LookupError, TypeError, ValueError, RecursionError):
+            same = False
+    if not same:
+        raise refusal
 
 
 def read(path: str | os.PathLike[str]) -> Contents:

@@ -346,6 +346,8 @@ class Release(Filed):
             check_extras(extras)
         try:
             privacy = _statement(document["privacy"], opened.version, plan)
+        except FormatError:
+            raise
         except (KeyError, TypeError, ValueError, ZeroDivisionError, BudgetError):
             raise FormatError("the privacy statement of this release does not add up") from None
         rate = fraction_from_json(document.get("rate", "1"))

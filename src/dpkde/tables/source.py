@@ -121,7 +121,9 @@ def choose_columns(
     times = Counter(available)
     for name in chosen:
         if times[name] != 1:
-            fault = f"{what} has {'more than one' if times[name] else 'no'} column {name!r}"
+            asked = columns is not None or listed
+            which = repr(name) if asked else "of the same name"
+            fault = f"{what} has {'more than one' if times[name] else 'no'} column {which}"
             if not listed:
                 raise SchemaError(f"{fault} in its first line, the header{hint}")
             if any(map(is_number, available)):  # a record that was taken for a header

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -71,7 +72,8 @@ class CSV:
             mark = getattr(self, name)
             if mark is not None and not _is_mark(mark, reserved):
                 raise SchemaError(
-                    f"a {name} mark is one ASCII character, and none of {reserved!r}, got {mark!r}"
+                    f"a {name} mark is one ASCII character that is not part of numbers, words or "
+                    f"records, got {mark!r}"
                 )
         if not isinstance(self.source, (str, os.PathLike)) and not hasattr(self.source, "read"):
             raise SchemaError(
@@ -89,7 +91,8 @@ def is_text(name: str) -> bool:
     return suffix(Path(name))[0] in KINDS
 
 
-_NUMERIC = '0123456789+-eE"\r\n'
+_NUMERIC = string.ascii_letters + string.digits + '+-"\r\n'
+"""What is part of a number, or of a word, is no mark between digits."""
 
 
 def _is_mark(mark: object, reserved: str) -> bool:

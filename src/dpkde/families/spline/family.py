@@ -57,13 +57,13 @@ class Spline(Family):
     Parameters
     ----------
     degree
-        p from 0 to 5, one for all axes or one an axis. 0: a constant. 1 over a single interval: a
+        p from 0 to 5, one for all axes or one per axis. 0: a constant. 1 over a single interval: a
         line. None: chosen.
     spacing
-        Distance between nodes in bandwidths, one for all axes or one an axis. None: chosen from
+        Distance between nodes in bandwidths, one for all axes or one per axis. None: chosen from
         the noisy count, ε and `typical_density`.
     ridge
-        λ ≥ 0, one for all axes or one an axis: how far coefficients are shrunk to let less noise
+        λ ≥ 0, one for all axes or one per axis: how far coefficients are shrunk to let less noise
         through, at the price of bias. None: chosen; 0 where degree and spacing are given.
     slopes
         For each axis its weight in the group of narrow axes, out of 65,536, if it is tilted; 0 for
@@ -106,7 +106,7 @@ class Spline(Family):
                 if not (is_whole if whole else is_real)(entry) or not low <= entry <= high:
                     kind = "a whole number" if whole else "a number"
                     raise ParameterError(
-                        f"{field} must be {kind} from {low} to {high}, one for all axes or one an "
+                        f"{field} must be {kind} from {low} to {high}, one for all axes or one per "
                         f"axis, got {value!r}"
                     )
             plain = int if whole else float

@@ -32,7 +32,7 @@ def unbounded(frame: Frame) -> str | None:
     """Return why a grid cannot cover the domain, if it cannot."""
     halves = frame.halves()
     if halves is None:
-        return "the domain has no bounds; give bounds, one (low, high) pair a column"
+        return "the domain has no bounds; give bounds, one (low, high) pair per column"
     if not (halves < WIDEST).all():
         return "the bounds are more than 2^32 bandwidths apart; use a larger bandwidth"
     return None
