@@ -319,7 +319,7 @@ def test_epsilon_at_a_pure_guarantee_is_that_guarantee() -> None:
 
 def test_nothing_is_drawn_from_a_budget_on_paper() -> None:
     budget = _budget(epsilon=1)
-    for paper in (budget.on_paper(), budget.rehearsal()):
+    for paper in (budget.on_paper(), budget.on_paper(Guarantee.declare(epsilon=2))):
         spend = paper.spend("count", Amount(epsilon=Fraction(1)), DiscreteLaplace, COUNT)
         with pytest.raises(dpkde.BudgetError, match="on paper"):
             paper.noise(spend, 1)

@@ -91,11 +91,6 @@ class Outlook:
     capacity_bits: int = DEFAULT_CAPACITY_BITS
     count_law: Law | None = None
 
-    @property
-    def count_noise(self) -> float:
-        """Standard deviation of the noise on the count."""
-        return math.sqrt(self.count_law.variance) if self.count_law is not None else 0.0
-
     def law(self, bounds: Bounds) -> Law:
         """Return the best law of noise on a table that a record moves so far."""
         return cheapest(self.options, bounds.under(self.adjacency))[2]
@@ -115,10 +110,11 @@ class Outlook:
         bits = layout.lattice(self)
         bounds = layout.bounds(bits)
         law = self.law(bounds)
+        spread = 0.0 if self.count_law is None else math.sqrt(self.count_law.variance)
         return Prediction(
             noise=math.sqrt(law.variance) / 2**bits * gain / self.rows,
             approximation=approximation,
-            count=self.typical_density * self.count_noise / self.rows,
+            count=self.typical_density * spread / self.rows,
             cells=bounds.cells,
             seconds=layout.seconds(self.rows, bounds.cells),
             law=law.name,

@@ -208,11 +208,6 @@ class CustomPair(Pair):
         object.__setattr__(self, "drawn", frozen)
 
     @property
-    def family(self) -> CustomFamily:
-        """Whose f and g these are."""
-        return self.layout.family
-
-    @property
     def tensors(self) -> dict[str, NDArray[Any]]:
         """What was drawn."""
         return dict(self.drawn)
@@ -240,7 +235,7 @@ class CustomPair(Pair):
 
     def _value(self, x: Floats) -> Floats:
         """Return what f makes of a record."""
-        return self.family.f(x, dict(self.drawn))
+        return self.layout.family.f(x, dict(self.drawn))
 
     def _rounded(self, values: NDArray[Any]) -> NDArray[np.int64] | None:
         """Return what f gave in integers; None where that is not within the bounds."""
@@ -256,17 +251,17 @@ class CustomPair(Pair):
         return whole if fits(whole, bounds) else None
 
     def _responses(self, located: Points) -> Floats:
-        rows = [np.asarray(self.family.g(y, self.drawn), dtype=np.float64) for y in located]
+        rows = [np.asarray(self.layout.family.g(y, self.drawn), dtype=np.float64) for y in located]
         wrong = [row.shape for row in rows if row.shape != (self.bounds.cells,)]
         if wrong:
             raise ParameterError(
-                f"g of {self.family.name} has shape {wrong[0]}, not ({self.bounds.cells},)"
+                f"g of {self.layout.family.name} has shape {wrong[0]}, not ({self.bounds.cells},)"
             )
         return np.array(rows).reshape(len(rows), self.bounds.cells)
 
     def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
         """Return ⟨table, g(y)⟩ / 2^bits."""
-        no_repetitions(self.family.name, groups)
+        no_repetitions(self.layout.family.name, groups)
         return np.asarray(self._responses(self.frame.locate(queries)) @ table / 2**self.bits)
 
     def own_variance(

@@ -77,7 +77,8 @@ def after_count(choice: Choice, budget: Budget, view: Outlook) -> Outlook:
 
 
 def _rehearsed(budget: Budget, amount: Amount, view: Outlook) -> Outlook:
-    rehearsal = budget.rehearsal()
+    rehearsal = budget.on_paper()
+    rehearsal.debit(*budget.spends)
     spend = rehearsal.spend("count", amount, law_of_a_number(amount), COUNT)
     return replace(view, options=rehearsal.options, count_law=spend.law)
 

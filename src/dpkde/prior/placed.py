@@ -139,21 +139,16 @@ class PlacedPair(CustomPair):
 
     layout: PlacedLayout
 
-    @property
-    def placed(self) -> Placed:
-        """The family's f and g in this frame."""
-        return self.layout.placed
-
     def _value(self, x: Floats) -> Floats:
-        return self.placed.f(x)
+        return self.layout.placed.f(x)
 
     def respond(self, queries: Points, table: NDArray[np.float64], groups: int = 1) -> Points:
         """Return ⟨table, g(y)⟩ / 2^bits, one factor of g after the other."""
-        no_repetitions(self.family.name, groups)
+        no_repetitions(self.layout.family.name, groups)
         answers = np.empty(len(queries))
         for i, y in enumerate(self.frame.locate(queries)):
             rest = table
-            for factor in self.placed.factors(y):
+            for factor in self.layout.placed.factors(y):
                 rest = factor @ rest.reshape(len(factor), -1)
             answers[i] = rest[0]
         return np.asarray(answers / 2**self.bits)
@@ -161,7 +156,7 @@ class PlacedPair(CustomPair):
     def weights(self, queries: Points) -> Weights:
         """Return g(y) / 2^bits."""
         located = self.frame.locate(queries)
-        rows = np.array([outer(self.placed.factors(y)) for y in located])
+        rows = np.array([outer(self.layout.placed.factors(y)) for y in located])
         rows = rows.reshape(len(located), self.bounds.cells)
         return Weights(rows / 2**self.bits, np.ones(self.bounds.cells))
 
@@ -169,7 +164,9 @@ class PlacedPair(CustomPair):
         """Return ‖g(y)‖₂ at places in bandwidth units: the product of the factors' lengths."""
         return np.array(
             [
-                math.prod(float(np.sqrt(factor @ factor)) for factor in self.placed.factors(y))
+                math.prod(
+                    float(np.sqrt(factor @ factor)) for factor in self.layout.placed.factors(y)
+                )
                 for y in located
             ]
         )

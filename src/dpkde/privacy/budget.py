@@ -198,12 +198,6 @@ class Budget:
         """Return an unspent budget, to try what could be bought: nothing is drawn from it."""
         return Budget(guarantee or self.guarantee, OnPaper(self.randomness))
 
-    def rehearsal(self) -> Budget:
-        """Return a budget on paper with the same spends."""
-        budget = self.on_paper()
-        budget.debit(*self._spends)
-        return budget
-
     def spend(self, purpose: str, amount: Amount, law: type[Law], bounds: Bounds) -> Spend:
         """Debit `amount` and return the law of the noise it pays for.
 

@@ -140,14 +140,14 @@ class Spline(Family):
         if self.degree is None or self.spacing is None:
             raise ParameterError("degree and spacing of the splines are needed here")
         self.check(frame)
-        return SplineLayout.of(forecast.settle(self, frame), frame)
+        return SplineLayout(forecast.settle(self, frame), frame)
 
     def layouts(self, frame: Frame) -> list[SplineLayout]:
         """Return what is best as the fit's error, cells and time weigh more and more."""
         if self.degree is not None and self.spacing is not None:
             return [self.layout(frame)]
         self.check(frame)
-        return [SplineLayout.of(family, frame) for family in forecast.candidates(self, frame)]
+        return [SplineLayout(family, frame) for family in forecast.candidates(self, frame)]
 
     @classmethod
     def from_json(cls, parameters: Mapping[str, Any], dim: int) -> Self:
@@ -167,12 +167,11 @@ class SplineLayout(Layout):
 
     family: Spline
     frame: Frame
-    grid: Grid
 
-    @classmethod
-    def of(cls, family: Spline, frame: Frame) -> SplineLayout:
-        """Return the layout of a family with one entry per axis."""
-        return cls(family, frame, Grid.of(family, frame))
+    @cached_property
+    def grid(self) -> Grid:
+        """Where the cells lie."""
+        return Grid.of(self.family, self.frame)
 
     def bounds(self, bits: int) -> Bounds:
         """L1 is 2^bits exactly; L2 by the largest squares of each axis; see the proof."""
