@@ -104,7 +104,7 @@ def _run(typed: list[str]) -> Any:
         if not hasattr(error, "format_message"):
             raise
         verb = getattr(getattr(error, "ctx", None), "command_path", "dpkde")
-        fail(f"{error.format_message().rstrip('.')}; see {verb} --help")
+        fail(f"{error.format_message().rstrip('.?')}; see {verb} --help")
     return code if isinstance(code, int) else DONE
 
 

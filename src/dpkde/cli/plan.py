@@ -37,7 +37,7 @@ def plan(options: Options) -> None:
     typed = options["epsilon"]
     epsilons = [None] if typed is None else [part.strip() for part in str(typed).split(",")]
     if output is not None and len(epsilons) > 1:
-        raise ParameterError("a plan is made for one ε: give one with --output")
+        raise ParameterError("a plan is made for one ε: with --output give a single --epsilon")
     blocks = []
     for one in epsilons:
         decisions = request.request({**options, "epsilon": one}, axes)
@@ -48,9 +48,10 @@ def plan(options: Options) -> None:
         title += f", δ = {options['delta']}" if options["delta"] else ""
         blocks.append("\n".join([title, *_promised(drawn, options), *_considered(drawn)]))
     typer.echo("\n\n".join(blocks))
+    level = f"that is about {typical(drawn.frame, options['typical_density']):.2g}"
     typer.echo(
-        "\nerror: mean absolute error of a KDE value (0 to 1), where that value is about "
-        f"{1 if drawn.promised else typical(drawn.frame, options['typical_density']):.2g}\n"
+        "\nerror: mean absolute error of a KDE value (0 to 1) "
+        f"{'that is as large as any, for the promise' if drawn.promised else level}\n"
         "noise, family, count: its parts, as standard deviations; family is bias or, for fourier "
         "and hashing, what the seed does\n"
         "time: of the curator, on one core, without starting up"
@@ -68,8 +69,8 @@ def _promised(plan: Plan, options: Options) -> list[str]:
     if rows is not None:
         verdict = "kept" if plan.promised.bound <= alpha else "refused"
         lines.append(
-            f"  {rows:,} records can be promised α = {plan.promised.bound:.3g}: it will likely be "
-            f"{verdict}"
+            f"  {rows:,} records can be promised α = {plan.promised.bound:.3g}: α = {alpha:g} will "
+            f"likely be {verdict}"
         )
     return lines
 

@@ -44,7 +44,6 @@ class Objective(Protocol):
 
     def rank(self, choice: Choice, outlook: Outlook) -> tuple[Candidate, ...]:
         """Return what was considered, the best first; ParameterError where nothing can serve."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -204,7 +204,6 @@ class Session(Protocol):
 
     def ask(self, queries: Points) -> Answered:
         """Return answers, having paid for them."""
-        ...
 
 
 class QueryMechanism(ABC):
