@@ -512,8 +512,17 @@ def test_no_code_but_ours_sees_the_records_of_a_partition() -> None:
             (cut,) = super().draw(pad, reps, scales)
             return [Spy(cut.reps, cut.rates, cut.shifts, cut.words)]
 
-    class Watching(dpkde.Laplacian):
-        partition: ClassVar[Any] = Spying(lambda generator, count, dim: np.ones((count, dim)))
+    def unit(generator: Any, count: int, dim: int) -> NDArray[np.float64]:
+        return np.ones((count, dim))
 
-    with pytest.raises(dpkde.ParameterError):
-        dpkde.publish([[0.5]], kernel=Watching(1.0), epsilon=1, family=Hashing(4, 1024))
+    class Honest(dpkde.Laplacian):
+        partition: ClassVar[Any] = RandomBins(unit)
+
+    class Watching(dpkde.Laplacian):
+        partition: ClassVar[Any] = Spying(unit)
+
+    settings: dict[str, Any] = {"bounds": [(0, 9)], "epsilon": 1, "family": Hashing(4, 8)}
+    point = np.array([[0.5]])
+    assert dpkde.publish(point, kernel=Honest(1.0), **settings).table.size == 32
+    with pytest.raises(dpkde.ParameterError, match="cuts of its sketchpad"):
+        dpkde.publish(point, kernel=Watching(1.0), **settings)

@@ -232,6 +232,8 @@ class HashingLayout(Layout):
         pad = partitions.CutPad(generator, halves, frame.dim)
         reps = np.arange(repetitions, dtype=np.int32)
         parts = frame.kernel.partition.draw(pad, reps, np.ones(frame.dim))
+        if any(type(cut) not in cuts.CUTS.values() for cut in parts):  # no other code sees records
+            raise ParameterError("the partition of a kernel is made of the cuts of its sketchpad")
         base = pad.words(repetitions)
         moves = np.full(repetitions, 33 - buckets.bit_length(), dtype=np.int32)
         if self.is_sides:
