@@ -139,6 +139,9 @@ class Prediction:
         The curator's time on one core, roughly.
     law
         The law of the noise on the table.
+    assisted
+        Noise and approximation together if a model fits the data, see `dpkde.assisted`; None where
+        no model is tried.
     """
 
     noise: float
@@ -147,11 +150,19 @@ class Prediction:
     cells: int
     seconds: float
     law: str
+    assisted: float | None = None
 
     @property
     def error(self) -> float:
-        """The mean absolute error, as for a normal law: √(2/π) of all parts together."""
+        """The mean absolute error of plain answers, as for a normal law: √(2/π) of all parts."""
         return math.sqrt(2 / math.pi) * math.hypot(self.noise, self.approximation, self.count)
+
+    @property
+    def assisted_error(self) -> float:
+        """The mean absolute error if a model fits the data; `error` where no model is tried."""
+        if self.assisted is None:
+            return self.error
+        return math.sqrt(2 / math.pi) * math.hypot(self.assisted, self.count)
 
 
 @dataclass(frozen=True)
