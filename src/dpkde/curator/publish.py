@@ -313,6 +313,7 @@ def _noised(sums: Sketch, count: int, errand: Errand, rate: Fraction = WHOLE) ->
     spend = budget.spend("table", amount, law, bounds)
     table = sums._table + budget.noise(spend, bounds.cells)
     statement = PrivacyStatement(budget.guarantee, budget.spends)
-    return Release(
+    release = Release(
         plan, table, count, statement, extras=errand.extras, promise=errand.promise, rate=rate
     )
+    return release.with_model()  # from what is public by now
