@@ -13,6 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,13 +92,35 @@ def _woodbury(rate: float, widened: Floats, factors: Floats) -> tuple[float, Flo
 
 @dataclass(frozen=True, eq=False)
 class AxisBlur(Blur):
-    """Of a product over axes: `axis(t, v)` is E profile(t + z) for z ~ N(0, v), v > 0."""
+    """Of a product over axes: `log(t, v)` is ln E profile(t + z) for z ~ N(0, v), t ≥ 0, v > 0."""
 
-    axis: Callable[[Floats, Floats], Floats]
+    log: Callable[[Floats, float], Floats]
 
     def __call__(self, offsets: Floats, variances: Floats, factors: Floats | None = None) -> Floats:
-        """Return the product over axes."""
-        return np.column_stack([self.axis(offsets, row).prod(axis=1) for row in variances])
+        """Return the product over axes, by tables of the axis."""
+        from dpkde.kernels import lookup
+
+        values = np.empty((len(offsets), len(variances)))
+        for cloud, row in enumerate(variances):
+            sums = np.zeros(len(offsets))
+            tables, scales = _tables(self.log, tuple(row.tolist()))
+            lookup.add_logs(np.ascontiguousarray(offsets), tables, scales, sums)
+            values[:, cloud] = np.exp(sums)
+        return values
+
+
+@lru_cache(maxsize=64)
+def _tables(
+    log: Callable[[Floats, float], Floats], variances: tuple[float, ...]
+) -> tuple[Floats, Floats]:
+    from dpkde.kernels import lookup
+
+    scales = np.minimum(np.sqrt(variances), 1.0)
+    tables = [
+        lookup.tabulated(lambda t, v=variance: log(t, v), float(scale))  # type: ignore[misc]
+        for variance, scale in zip(variances, scales, strict=True)
+    ]
+    return np.array(tables), scales
 
 
 ONE_SCALE = ScaleBlur(np.ones(1), np.ones(1))
@@ -120,27 +143,28 @@ def gamma_scales(shape: float, rate_of: Callable[[Floats], Floats]) -> ScaleBlur
     return ScaleBlur(weights / weights.sum(), rate_of(np.exp(logs)))
 
 
-def laplacian_axis(offsets: Floats, variance: Floats) -> Floats:
-    """Return E e^{−|t + z|}, z ~ N(0, v): e^{−t²/2v}/2·Σ_± erfcx((v ± t)/√(2v))."""
-    from scipy.special import erfcx
+def laplacian_axis(offsets: Floats, variance: float) -> Floats:
+    """Return ln E e^{−|t + z|}, z ~ N(0, v), t ≥ 0: of Σ_± e^{v/2 ∓ t}·erfc((v ∓ t)/√(2v))/2.
 
-    t, root = np.abs(offsets), np.sqrt(2 * variance)
-    damp = np.exp(-np.square(t) / (2 * variance))
-    # erfcx of a large negative number overflows: there the factor is e^{v/2 − t}·erfc, below 2.
-    inner = (variance - t) / root
-    from scipy.special import erfc
+    As e^{−t²/2v}·erfcx where the argument is positive: neither factor overflows then.
+    """
+    from scipy.special import erfc, erfcx
 
+    root = math.sqrt(2 * variance)
+    damp = -np.square(offsets) / (2 * variance)
+    inner = (variance - offsets) / root
     near = np.where(
-        inner > -5,
-        damp * erfcx(np.maximum(inner, -5)),
-        np.exp(variance / 2 - t) * erfc(np.minimum(inner, -5)),
+        inner > 0,
+        damp + np.log(erfcx(np.maximum(inner, 0))),
+        variance / 2 - offsets + np.log(erfc(np.minimum(inner, 0))),
     )
-    return np.asarray((near + damp * erfcx((variance + t) / root)) / 2)
+    far = damp + np.log(erfcx((variance + offsets) / root))
+    return np.asarray(np.logaddexp(near, far) - math.log(2))
 
 
-def cauchy_axis(offsets: Floats, variance: Floats) -> Floats:
-    """Return E 1/(1 + (t + z)²), z ~ N(0, v): a Voigt profile."""
+def cauchy_axis(offsets: Floats, variance: float) -> Floats:
+    """Return ln E 1/(1 + (t + z)²), z ~ N(0, v): of a Voigt profile."""
     from scipy.special import wofz
 
-    root = np.sqrt(2 * variance)
-    return np.asarray(math.sqrt(math.pi) / root * wofz((offsets + 1j) / root).real)
+    root = math.sqrt(2 * variance)
+    return np.asarray(np.log(math.sqrt(math.pi) / root * wofz((offsets + 1j) / root).real))
