@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.kernels.bandwidth import Bandwidth, Points
+from dpkde.kernels.blur import Blur
 from dpkde.kernels.partitions import Partition, Uncut
 
 Floats = NDArray[np.float64]
@@ -129,6 +130,13 @@ class Kernel(ABC):
         What is computed in bandwidth units is cached under it, for all bandwidths at once.
         """
         raise ParameterError(f"this {self.name} kernel is not a product over axes")
+
+    def blur(self, dim: int) -> Blur | None:
+        """Return how it averages over normal clouds; None where there is no formula.
+
+        `dpkde.assisted` needs it. In bandwidth units.
+        """
+        return None
 
     @property
     def partition(self) -> Partition:

@@ -24,6 +24,7 @@ from dpkde.kernels.base import (
     gauss_points,
     graded,
 )
+from dpkde.kernels.blur import Blur, ScaleBlur
 from dpkde.kernels.partitions import Combined, Partition
 
 MOST_PARTS = 16
@@ -237,6 +238,17 @@ class Mixture(_Combined):
         """Return frequencies of a part that is drawn for each."""
         spectra = np.array(self._spectra(generator, count, dim))
         return np.asarray(spectra[self._owners(generator, count), np.arange(count)])
+
+    def blur(self, dim: int) -> Blur | None:
+        """The scales of all the parts, where each has some, and one bandwidth for all axes."""
+        weights, rates = [], []
+        for weight, part in zip(self.weights, self.kernels, strict=True):
+            own = part.blur(dim)
+            if not isinstance(own, ScaleBlur) or not part.bandwidth.is_scalar:
+                return None
+            weights.append(weight * own.weights)
+            rates.append(own.rates * (self.bandwidth.smallest() / part.bandwidth.smallest()) ** 2)
+        return ScaleBlur(np.concatenate(weights), np.concatenate(rates))
 
     def _turns(self, generator: np.random.Generator, count: int) -> NDArray[np.bool_]:
         numbers = np.arange(len(self.kernels))[:, np.newaxis]

@@ -11,6 +11,7 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.kernels.bandwidth import Bandwidth, BandwidthLike, Points
 from dpkde.kernels.base import Floats, ProductKernel, distances, whitened
+from dpkde.kernels.blur import ONE_SCALE, AxisBlur, Blur, cauchy_axis, laplacian_axis
 from dpkde.kernels.partitions import Partition, RandomBins
 
 
@@ -86,6 +87,10 @@ class Gaussian(_Scaled):
         """Draw ω ~ √2·N(0, I)."""
         return math.sqrt(2) * generator.standard_normal((count, dim))
 
+    def blur(self, dim: int) -> Blur:
+        """A single scale."""
+        return ONE_SCALE
+
     def profile(self, offsets: Floats) -> Floats:
         """Return e^{−t²}: the Gaussian is a product over axes, a matrix bandwidth included."""
         return np.exp(-np.square(offsets))
@@ -136,6 +141,10 @@ class Laplacian(_Scaled):
         """Draw independent standard Cauchy numbers ω."""
         return generator.standard_cauchy((count, dim))
 
+    def blur(self, dim: int) -> Blur:
+        """By error functions, axis by axis."""
+        return AxisBlur(laplacian_axis)
+
     def profile(self, offsets: Floats) -> Floats:
         """Return e^{−|t|}."""
         return np.exp(-np.abs(offsets))
@@ -178,6 +187,10 @@ class Cauchy(_Scaled):
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
         """Draw independent Laplace(1) numbers ω."""
         return generator.laplace(size=(count, dim))
+
+    def blur(self, dim: int) -> Blur:
+        """By Voigt profiles, axis by axis."""
+        return AxisBlur(cauchy_axis)
 
     def profile(self, offsets: Floats) -> Floats:
         """Return 1/(1 + t²)."""

@@ -20,6 +20,7 @@ from dpkde.kernels.base import (
     gauss_points,
     whitened,
 )
+from dpkde.kernels.blur import ONE_SCALE, AxisBlur, Blur, gamma_scales, laplacian_axis
 from dpkde.kernels.partitions import BallCarving, Partition, PoissonPlanes, RandomBins, Uncut
 from dpkde.numerics.numbers import is_real
 
@@ -135,6 +136,16 @@ class ExponentialLp(ProductKernel):
             rates = scale * stable.positive(generator, self.p, (count, dim))
             return np.asarray(generator.gamma(2.0, size=(count, dim)) / rates)
 
+    def blur(self, dim: int) -> Blur | None:
+        """The Gaussian, the Laplacian, and e^{−r} = E e^{−r²/4G}, G ~ Gamma(½)."""
+        known: dict[tuple[float, float], Blur] = {
+            (2, 2): ONE_SCALE,
+            (1, 1): AxisBlur(laplacian_axis),
+        }
+        if (self.p, self.power) == (2, 1):
+            return gamma_scales(0.5, lambda g: 1 / (4 * g))
+        return known.get((self.p, self.power))
+
     def profile(self, offsets: Floats) -> Floats:
         """Return e^{−|t|^p}, the factor of an axis where power = p."""
         return np.exp(-(np.abs(offsets) ** self.p))
@@ -217,6 +228,10 @@ class Matern(_Radial):
         scale = np.sqrt(self.nu / generator.gamma(self.nu, size=(count, 1)))
         return np.asarray(scale * generator.standard_normal((count, dim)))
 
+    def blur(self, dim: int) -> Blur:
+        """E e^{−s·r²} with s = ν/2G, G ~ Gamma(ν): the mixture that the spectrum draws from."""
+        return gamma_scales(self.nu, lambda g: self.nu / (2 * g))
+
 
 @dataclass(frozen=True, init=False)
 class RationalQuadratic(_Radial):
@@ -265,6 +280,10 @@ class RationalQuadratic(_Radial):
         """Draw ω = √(2τ)·N(0, I), τ ~ Gamma(a)/a."""
         rate = generator.gamma(self.alpha, size=(count, 1)) / self.alpha
         return np.asarray(np.sqrt(2 * rate) * generator.standard_normal((count, dim)))
+
+    def blur(self, dim: int) -> Blur:
+        """E e^{−s·r²} with s = G/a, G ~ Gamma(a)."""
+        return gamma_scales(self.alpha, lambda g: g / self.alpha)
 
 
 @dataclass(frozen=True, init=False)

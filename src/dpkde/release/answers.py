@@ -18,6 +18,7 @@ from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.numerics.pool import mapped
 from dpkde.planning.promise import to_grid
+from dpkde.release.assistance import assistance
 from dpkde.space.queries import places_of
 from dpkde.tables.arrays import QueriesLike
 
@@ -29,8 +30,7 @@ CHUNK_QUERIES = 4096
 
 def kernel_sum(release: Release, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
     """Return the estimate of Σ k(x, y) at each query."""
-    if not is_whole(groups) or groups < 1:
-        raise ParameterError(f"groups must be a whole number, at least 1, got {groups!r}")
+    _check_groups(groups)
     table = release.table.astype(np.float64)
     pair = release.plan.pair
     sums = answer(release, queries, lambda chunk: pair.respond(chunk, table, groups))
@@ -38,11 +38,26 @@ def kernel_sum(release: Release, queries: QueriesLike, *, groups: int = 1) -> ND
 
 
 def kde(
-    release: Release, queries: QueriesLike, *, groups: int = 1, clip: bool = True
+    release: Release,
+    queries: QueriesLike,
+    *,
+    groups: int = 1,
+    clip: bool = True,
+    assisted: bool | None = None,
 ) -> NDArray[np.float64]:
     """Return the KDE at each query, clipped to [0, 1] unless told otherwise."""
-    values = kernel_sum(release, queries, groups=groups) / release.count
+    helper = assistance(release, assisted, _check_groups(groups))
+    if helper is None:
+        values = kernel_sum(release, queries, groups=groups) / release.count
+    else:
+        values = answer(release, queries, lambda chunk: helper.answers(chunk, groups))
     return np.clip(values, 0.0, 1.0) if clip else values
+
+
+def _check_groups(groups: int) -> int:
+    if not is_whole(groups) or groups < 1:
+        raise ParameterError(f"groups must be a whole number, at least 1, got {groups!r}")
+    return int(groups)
 
 
 def kernel_sum_standard_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
@@ -54,11 +69,33 @@ def kernel_sum_standard_error(release: Release, queries: QueriesLike) -> NDArray
     return np.hypot(_table_error(release, queries), constant * deviation(release, "count"))
 
 
-def standard_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
-    """Return √(Var s + (p − c)²·Var n)/n for p = c + s/n, c the kernel's constant part."""
-    part = kde(release, queries) - release.plan.pair.constant
-    count_part = part * deviation(release, "count")
-    return np.hypot(_table_error(release, queries), count_part) / release.count
+def standard_error(
+    release: Release, queries: QueriesLike, assisted: bool | None = None
+) -> NDArray[np.float64]:
+    """Return √(Var s + (p − c)²·Var n)/n for p = c + s/n, c the kernel's constant part.
+
+    The noise passes whole through the correction of a model, too.
+    """
+    return np.hypot(
+        _table_error(release, queries) / release.count, _count_error(release, queries, assisted)
+    )
+
+
+def _count_error(
+    release: Release, queries: QueriesLike, assisted: bool | None
+) -> NDArray[np.float64]:
+    """Return what the count's noise does to a KDE value."""
+    part = kde(release, queries, assisted=assisted) - release.plan.pair.constant
+    return np.asarray(np.abs(part) * deviation(release, "count") / release.count)
+
+
+def average_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
+    """Return the root mean square error to expect of `kde`, on average over queries like these."""
+    helper = assistance(release, None)
+    if helper is None:
+        return np.hypot(standard_error(release, queries), sampling_error(release, queries))
+    own = np.sqrt(answer(release, queries, helper.average_variance))
+    return np.hypot(own, _count_error(release, queries, None))
 
 
 def deviation(release: Release, purpose: str) -> float:
@@ -74,15 +111,18 @@ def _table_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
     return deviation(release, "table") * gains / float(release.rate)
 
 
-def sampling_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
+def sampling_error(
+    release: Release, queries: QueriesLike, assisted: bool | None = None
+) -> NDArray[np.float64]:
     """Return what the family itself adds to the error of `kde`, by its own estimate."""
     variance, rate = deviation(release, "table") ** 2, float(release.rate)
     table = release.table.astype(np.float64)
-    pair = release.plan.pair
+    pair, helper = release.plan.pair, assistance(release, assisted)
+    sampled = table if helper is None else helper.residual
 
     def own(chunk: Points) -> NDArray[np.float64]:
         noise = variance * pair.response_norm(chunk) ** 2
-        variances = pair.own_variance(chunk, table, noise)
+        variances = pair.own_variance(chunk, sampled, noise)
         if rate < 1:
             # A sample of rate q adds Σ k²·(1 − q) to its sum, at most that of k.
             variances = variances + np.maximum(pair.respond(chunk, table), 0.0) * (1 - rate)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +16,8 @@ from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real
 from dpkde.planning import promise as accuracy
 from dpkde.privacy.laws.quantiles import half_widths
-from dpkde.release.answers import answer, deviation, kde
+from dpkde.release.answers import answer, deviation
+from dpkde.release.assistance import Assistance, assistance
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
@@ -46,7 +49,11 @@ def error_bound(release: Release, eta: float) -> float:
 
 
 def interval(
-    release: Release, queries: QueriesLike, level: float, bias: str | None
+    release: Release,
+    queries: QueriesLike,
+    level: float,
+    bias: str | None,
+    assisted: bool | None = None,
 ) -> tuple[Floats, Floats]:
     """Return the ends of an interval for the KDE at each query, within [0, 1]."""
     if not is_real(level) or not 0 < level < 1:
@@ -57,31 +64,62 @@ def interval(
         raise ParameterError(f"bias must be 'typical' or 'worst', got {bias!r}")
     if bias == "worst" and _worst(release) is None:
         raise ParameterError(NO_WORST.format(release.family.name))
-    table, level = release.table.astype(np.float64), float(level)
-    middle = kde(release, queries, clip=False)
-    width = answer(release, queries, lambda rows: _half_width(release, rows, table, level, bias))
+    level, helper = float(level), assistance(release, assisted)
+    sight = _Sight(release, helper, bias)
+    middle = answer(release, queries, sight.kde)
+    width = answer(release, queries, lambda rows: _half_width(sight, rows, level))
     pitch = release.promise.pitch if release.promise is not None else None
     width += accuracy.moving_cost(release.plan.frame, pitch)
     return np.clip(middle - width, 0.0, 1.0), np.clip(middle + width, 0.0, 1.0)
 
 
-def _half_width(release: Release, chunk: Points, table: Floats, level: float, bias: str) -> Floats:
+@dataclass(frozen=True, eq=False)
+class _Sight:
+    """What an interval is built about: plain sums, or the unbiased ones of a model."""
+
+    release: Release
+    helper: Assistance | None
+    bias: str
+
+    @property
+    def rows(self) -> float:
+        """How many records are in the table."""
+        return float(self.release.rate) * self.release.count
+
+    @cached_property
+    def table(self) -> Floats:
+        """What repetitions differ in: the table, or what a model leaves of it."""
+        helper = self.helper
+        return self.release.table.astype(np.float64) if helper is None else helper.residual
+
+    def sums(self, chunk: Points) -> Floats:
+        """Return unbiased sums over the records in the table, without the constant part."""
+        if self.helper is None:
+            return self.release.plan.pair.respond(chunk, self.table)
+        return self.helper.look(chunk).unbiased * self.rows
+
+    def kde(self, chunk: Points) -> Floats:
+        """Return the middle of the interval."""
+        return self.sums(chunk) / self.rows + self.release.plan.pair.constant
+
+
+def _half_width(sight: _Sight, chunk: Points, level: float) -> Floats:
     """Return half the interval's length at a few queries.
 
     The error of a KDE value p is (N + nδ − (p − c)Z)/ñ: see `dpkde.planning.promise`. p is not
     known, so the interval's own upper end stands for it: once to find that, once more to be sure.
     """
+    release, pair = sight.release, sight.release.plan.pair
     if not len(chunk):
         return np.empty(0)
-    most = max(1, _NUMBERS // release.plan.pair.weights(chunk[:1]).values.shape[1])
+    most = max(1, _NUMBERS // pair.weights(chunk[:1]).values.shape[1])
     if len(chunk) > most:
         parts = (chunk[start : start + most] for start in range(0, len(chunk), most))
-        return np.concatenate([_half_width(release, part, table, level, bias) for part in parts])
-    pair, law = release.plan.pair, release.law("table")
+        return np.concatenate([_half_width(sight, part, level) for part in parts])
+    law, rate, rows = release.law("table"), float(release.rate), sight.rows
     assert law is not None
-    rate, rows = float(release.rate), float(release.rate) * release.count
-    own, offset = _own_error(release, chunk, table, bias)
-    sums, weights = pair.respond(chunk, table), pair.weights(chunk)
+    sums, weights = sight.sums(chunk), pair.weights(chunk)
+    own, offset = _own_error(sight, chunk, sums)
     part = np.abs(np.clip(sums / rows, -pair.constant, 1 - pair.constant))
     for _ in range(2):
         width = offset + half_widths(
@@ -100,23 +138,23 @@ def _worst(release: Release) -> Worst | None:
     return release.plan.layout.worst(release.plan.bits)
 
 
-def _own_error(release: Release, chunk: Points, table: Floats, bias: str) -> tuple[Floats, Floats]:
+def _own_error(sight: _Sight, chunk: Points, sums: Floats) -> tuple[Floats, Floats]:
     """Return the variance and the bias that the family and sampling add to sums, generously."""
-    pair, rate = release.plan.pair, float(release.rate)
-    rows = rate * release.count
+    release, rows, rate = sight.release, sight.rows, float(sight.release.rate)
+    pair = release.plan.pair
     noise = deviation(release, "table") ** 2 * pair.response_norm(chunk) ** 2
     worst = _worst(release)
-    own = pair.own_variance(chunk, table, noise)
+    own = pair.own_variance(chunk, sight.table, noise)
     offset = np.full(len(chunk), 0.0 if worst is None else worst.bias * rows)
     if pair.draws:
         # What repetitions show of their variance is itself uncertain: noise has heavy tails.
         own = own + DOUBT * math.sqrt(5 / pair.draws) * (own + noise)
-        if worst is not None:
+        if worst is not None and sight.helper is None:
             own = np.fmin(own, worst.variance * rows**2)
     else:
-        if bias == "typical":
+        if sight.bias == "typical":
             offset = BIAS * np.sqrt(own) if worst is None else np.fmin(BIAS * np.sqrt(own), offset)
         own = np.zeros(len(chunk))
     if rate < 1:
-        own = own + np.maximum(pair.respond(chunk, table), 0.0) * (1 - rate)
+        own = own + np.maximum(sums, 0.0) * (1 - rate)
     return own, offset

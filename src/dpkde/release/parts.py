@@ -20,6 +20,7 @@ A part is added by one class and its name in `KINDS`.
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,10 +29,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.assisted.folds import FOLDS
 from dpkde.errors import FormatError, ParameterError, VersionError
-from dpkde.numerics.numbers import is_whole
+from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.release import container
 from dpkde.release.container import Arrays
 
@@ -189,6 +192,130 @@ class LedgerEntry(Part):
 
 
 @dataclass(frozen=True, eq=False)
+class NoisyMean(Part):
+    """A noisy mean of the records, paid for: where a model may begin.
+
+    `mean` is in bandwidth units from the center of the bounds, shape (dim,).
+    """
+
+    mean: NDArray[np.float64]
+    name = "mean"
+    version = 1
+
+    def __post_init__(self) -> None:
+        mean = self.mean
+        if mean.dtype != np.float64 or mean.ndim != 1 or not np.isfinite(mean).all():
+            raise ParameterError("the mean in this file is damaged")
+
+    def to_json(self) -> dict[str, Any]:
+        """It has no fields but its tensor."""
+        return {}
+
+    def to_tensors(self) -> Arrays:
+        """Return the mean."""
+        return {"mean": self.mean}
+
+    def check(self, holder: Plan | SyntheticRelease) -> None:
+        """Refuse a mean of other columns."""
+        if len(self.mean) != holder.dim:
+            raise ParameterError(f"a mean of {len(self.mean)} axes, {holder.dim} columns")
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel(Part):
+    """A model of the data, fitted to the noisy table: what assisted answers begin with.
+
+    It is kept so that everybody gets the same answers; see `dpkde.assisted`.
+
+    Attributes
+    ----------
+    kind
+        Which model; ``"none"`` where none was better than none. It then has no tensors.
+    share
+        How much of the mean square of the table it explains, the noise apart.
+    kept, limit, doubt
+        How much of the correction is kept, by how many standard errors an answer is moved at most,
+        and what is missed of a typical value.
+    weights, variances
+        Of the parts of each fold's cloud, shape (folds, parts).
+    means
+        Of these parts, shape (folds, parts, dim), or of all of them, (folds, 1, dim); in bandwidth
+        units.
+    axes, factors
+        Of each fold's cloud, shape (folds, dim) and (folds, dim, rank); both may be missing.
+    """
+
+    kind: str
+    share: float
+    kept: float
+    limit: float
+    doubt: float
+    weights: NDArray[np.float64] | None = None
+    variances: NDArray[np.float64] | None = None
+    means: NDArray[np.float64] | None = None
+    axes: NDArray[np.float64] | None = None
+    factors: NDArray[np.float64] | None = None
+    name = "model"
+    version = 1
+
+    def __post_init__(self) -> None:
+        numbers = (self.share, self.kept, self.limit, self.doubt)
+        sound = isinstance(self.kind, str) and 1 <= len(self.kind) <= 64
+        sound &= all(is_real(each) and 0 <= each < math.inf for each in numbers)
+        sound &= self.share <= 1 and self.kept <= 1
+        tensors = self.to_tensors()
+        dims = {"weights": 2, "variances": 2, "means": 3, "axes": 2, "factors": 3}
+        for name, array in tensors.items():
+            sound &= array.dtype == np.float64 and array.ndim == dims[name]
+            sound &= len(array) == FOLDS and bool(np.isfinite(array).all())
+        if self.kind == "none":
+            sound &= not tensors
+        elif self.weights is None or self.variances is None or self.means is None:
+            sound = False
+        elif sound:
+            (_, parts), (_, means, dim) = self.weights.shape, self.means.shape
+            sound &= self.variances.shape == self.weights.shape
+            sound &= 1 <= parts <= 64 and means in (1, parts)
+            sound &= bool((self.weights >= 0).all() and (self.variances > 0).all())
+            sound &= bool((np.abs(self.weights.sum(axis=1) - 1) < 1e-6).all())
+            sound &= self.axes is None or bool((self.axes > 0).all())
+            sound &= self.axes is None or self.axes.shape[1] == dim
+            sound &= self.factors is None or self.factors.shape[1] == dim
+            sound &= self.factors is None or (means == 1 and self.factors.shape[2] <= 64)
+        if not sound:
+            raise ParameterError("the model in this file is damaged")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return its name and numbers."""
+        names = ("kind", "share", "kept", "limit", "doubt")
+        return {name: getattr(self, name) for name in names}
+
+    def to_tensors(self) -> Arrays:
+        """Return the parameters of the clouds."""
+        names = ("weights", "variances", "means", "axes", "factors")
+        arrays = {name: getattr(self, name) for name in names}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    def check(self, holder: Plan | SyntheticRelease) -> None:
+        """Refuse a model of other columns, or of another family than it is fitted for."""
+        from dpkde.families.fourier.family import FourierPair
+
+        pair = getattr(holder, "pair", None)
+        if not isinstance(pair, FourierPair) or pair.form != "pairs":
+            raise ParameterError("a model goes with a Fourier table of pairs")
+        if self.means is not None and self.means.shape[2] != holder.dim:
+            raise ParameterError(f"a model of {self.means.shape[2]} axes, {holder.dim} columns")
+        blur = pair.frame.kernel.blur(holder.dim)
+        if self.factors is not None and (blur is None or not blur.takes_factors):
+            raise ParameterError(f"the {pair.frame.kernel.name} kernel takes no factors")
+
+    def __str__(self) -> str:
+        if self.kind == "none":
+            return "none: answers are plain"
+        return f"{self.kind}, explains {self.share:.0%} of the table's mean square"
+
+
+@dataclass(frozen=True, eq=False)
 class UnknownPart(Part):
     """A part that this dpkde does not know, or not in this version: kept as it came."""
 
@@ -214,7 +341,7 @@ class UnknownPart(Part):
 
 
 KINDS: dict[str, type[Part]] = {
-    kind.name: kind for kind in (ColumnTypes, DeclaredBounds, LedgerEntry)
+    kind.name: kind for kind in (ColumnTypes, DeclaredBounds, LedgerEntry, NoisyMean, FittedModel)
 }
 """The parts that this dpkde knows, each in one version."""
 

@@ -31,10 +31,10 @@ from dpkde.privacy.statement import (
     statement_from_json,
     statement_to_json,
 )
-from dpkde.release import answers, container, intervals
+from dpkde.release import answers, assistance, container, intervals
 from dpkde.release.container import MOST_LEVELS, is_shallow
 from dpkde.release.files import Filed, Opened
-from dpkde.release.parts import Part, Parts
+from dpkde.release.parts import FittedModel, Part, Parts
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ class Release(Filed):
     FORMAT = "dpkde-release"
 
     __slots__ = (
+        "_found",
         "_parts",
         "_table",
         "count",
@@ -113,6 +114,7 @@ class Release(Filed):
         "release_id",
     )
 
+    _found: dict[str, Any]
     _parts: Parts
     _table: NDArray[np.int64]
     plan: Plan
@@ -148,6 +150,7 @@ class Release(Filed):
         frozen.setflags(write=False)
         values = {
             "plan": plan,
+            "_found": {},
             "_parts": own,
             "_table": frozen,
             "count": count,
@@ -210,10 +213,43 @@ class Release(Filed):
         spends = [s for s in self.privacy.spends if isinstance(s, Spend)]
         return next((s.law for s in spends if s.purpose == purpose), None)
 
+    @property
+    def model(self) -> FittedModel | None:
+        """The model that assisted answers begin with; None where none can be fitted.
+
+        From the file; where that has none, it is fitted when first asked for, to the noisy table
+        and public numbers, which may take some seconds.
+        """
+        if "model" not in self._found:
+            held = self._parts.of(FittedModel)
+            self._found["model"] = assistance.fitted(self) if held is None else held
+        model: FittedModel | None = self._found["model"]
+        return model
+
+    @property
+    def _assistance(self) -> assistance.Assistance | None:
+        if "assistance" not in self._found:
+            self._found["assistance"] = assistance.of_model(self, self.model)
+        helper: assistance.Assistance | None = self._found["assistance"]
+        return helper
+
+    def with_model(self) -> Release:
+        """Return this release with its model in it, where one can be fitted."""
+        return self if self.model is None else self.with_parts(self.model)
+
     def kde(
-        self, queries: QueriesLike, *, groups: int = 1, clip: bool = True
+        self,
+        queries: QueriesLike,
+        *,
+        groups: int = 1,
+        clip: bool = True,
+        assisted: bool | None = None,
     ) -> NDArray[np.float64]:
-        """Return the KDE at each query: `kernel_sum` over the count, clipped to [0, 1].
+        """Return the KDE at each query, clipped to [0, 1].
+
+        For `Fourier` it is assisted: a model of the data, fitted to the noisy table, answers, and
+        what the table shows that the model misses is added; see `model`. For others, and where no
+        model is better than none, it is `kernel_sum` over the count.
 
         Parameters
         ----------
@@ -226,8 +262,11 @@ class Release(Filed):
             J > 1: the median of J means over the family's repetitions, as in the paper.
         clip
             False leaves values below 0 and above 1, which noise produces, as they are.
+        assisted
+            False: the plain estimate, unbiased before it is clipped. None: assisted, unless
+            `groups` are asked for or the release has a `promise`, which plain answers keep.
         """
-        return answers.kde(self, queries, groups=groups, clip=clip)
+        return answers.kde(self, queries, groups=groups, clip=clip, assisted=assisted)
 
     def kernel_sum(self, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
         """Return the estimate of Σ k(x, y) at each query.
@@ -237,24 +276,40 @@ class Release(Filed):
         """
         return answers.kernel_sum(self, queries, groups=groups)
 
-    def standard_error(self, queries: QueriesLike) -> NDArray[np.float64]:
+    def standard_error(
+        self, queries: QueriesLike, *, assisted: bool | None = None
+    ) -> NDArray[np.float64]:
         """Return the standard deviation that the noise gives to `kde` at each query.
 
         Exact where the count is public; otherwise to first order in the count's noise (delta
-        method). The family's own randomness comes on top: see `sampling_error`.
+        method). The family's own randomness comes on top: see `sampling_error`. Assisted answers
+        leave out some of the noise where they trust their model; that holds on average, so this is
+        the noise of the whole correction, and `average_error` tells the average.
         """
-        return answers.standard_error(self, queries)
+        return answers.standard_error(self, queries, assisted)
 
-    def sampling_error(self, queries: QueriesLike) -> NDArray[np.float64]:
+    def average_error(self, queries: QueriesLike) -> NDArray[np.float64]:
+        """Return the root mean square error to expect of `kde` on average over queries like these.
+
+        For assisted answers it is often several times less than what `standard_error` and
+        `sampling_error` claim of each query: where a small group of records lies by itself, a
+        single answer may be further off. For plain answers it is the two together.
+        """
+        return answers.average_error(self, queries)
+
+    def sampling_error(
+        self, queries: QueriesLike, *, assisted: bool | None = None
+    ) -> NDArray[np.float64]:
         """Return an estimate of what the family itself adds to the error of `kde`.
 
         From the release alone. For `Fourier` and `Hashing`, the standard deviation over seeds: how
         much the answers of repetitions differ, less what the noise explains; with δ the noise is
         small and this is the larger part. For `Spline` and `FastGauss`, a typical size of their
-        bias.
+        bias. For assisted answers, the standard deviation over seeds of model and correction
+        together.
         ``hypot(standard_error, sampling_error)`` is the whole error.
         """
-        return answers.sampling_error(self, queries)
+        return answers.sampling_error(self, queries, assisted)
 
     def kernel_sum_standard_error(self, queries: QueriesLike) -> NDArray[np.float64]:
         """Return the standard deviation that the noise gives to `kernel_sum`, exactly."""
@@ -266,20 +321,26 @@ class Release(Filed):
         At any one query that was not chosen by looking at this release; at all queries inside the
         bounds at once, where it was published with ``simultaneous=True``. It counts the worst
         records and queries there could be, over the noise, the count's included, and the seed; see
-        `dpkde.planning.promise`. Answers with ``groups`` are not covered. What to expect at a query
-        is `interval`.
+        `dpkde.planning.promise`. It is for plain answers: assisted ones and those with ``groups``
+        are not covered. What to expect at a query is `interval`.
         """
         return intervals.error_bound(self, eta)
 
     def interval(
-        self, queries: QueriesLike, level: float = 0.95, *, bias: str | None = None
+        self,
+        queries: QueriesLike,
+        level: float = 0.95,
+        *,
+        bias: str | None = None,
+        assisted: bool | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the lower and upper ends of an interval for the KDE at each query.
 
         It holds the KDE of the data with probability `level`, at each query on its own: by the
         exact law of the noise on table and count at this query, widened by the family's own
         error. For `Fourier` and `Hashing` that is what the release shows of it, with room for
-        doubt. For `Spline` and `FastGauss` it is a bias:
+        doubt; where answers are assisted, about the model with all of its correction, which is
+        unbiased whatever the model. For `Spline` and `FastGauss` it is a bias:
 
         * ``bias="worst"``: the largest there can be, whatever the data. Small in a release that was
           published with `alpha` and `eta`, often large in others.
@@ -289,7 +350,7 @@ class Release(Filed):
         None: the first where `promise` is set, else the second. A level above 1 − 10⁻⁷ is taken
         for that.
         """
-        return intervals.interval(self, queries, level, bias)
+        return intervals.interval(self, queries, level, bias, assisted)
 
     def with_parts(self, *parts: Part) -> Release:
         """Return this release with more parts, in place of those of the same names."""
@@ -382,10 +443,16 @@ class Release(Filed):
     def __hash__(self) -> int:
         return hash(self.release_id)
 
+    @property
+    def _modelled(self) -> str:
+        """The model in a few words, where it is known already."""
+        model = self._parts.of(FittedModel) or self._found.get("model")
+        return "" if model is None else f", model: {model}"
+
     def __repr__(self) -> str:
         return (
             f"<Release: {describe(self.plan)}, {self._table.size} cells, "
-            f"{self.privacy.guarantee}, count≈{self.count}>"
+            f"{self.privacy.guarantee}, count≈{self.count}{self._modelled}>"
         )
 
 

@@ -22,6 +22,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.assisted import translation
+from dpkde.assisted.folds import FEWEST
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import (
     Family,
@@ -51,6 +53,9 @@ MOST_CHOSEN = 1 << 14
 _STEP_BITS = 14
 _LEAST_STEP_BITS, _MOST_STEP_BITS = 6, 20
 _LIMIT = 1 << 30
+_UNEXPLAINED, _MISSED = 0.05, 0.03
+"""What a model leaves of q, and misses of the density, where it fits: about that on word vectors
+and on clouds of many kinds."""
 _SLACK = 310
 """What the check in `phases.turn` lets a pair be longer than 2^bits, for 22 bits; see the proof."""
 
@@ -178,15 +183,30 @@ class FourierLayout(Layout):
     def predict(self, outlook: Outlook) -> Prediction:
         """Noise from the best law; sampling √(q/2D), or √(q/D) in the phase form.
 
-        q is the mean kernel value over pairs of records, for which `typical_density` stands.
+        q is the mean kernel value over pairs of records, for which `typical_density` stands. If a
+        model fits, it explains most of q, drops most of the noise where that is below q, and is off
+        by a part of the density itself.
         """
-        d, form = self.frequencies, self.family.form
-        spread = outlook.typical_density / (2 * d if form == "pairs" else d)
-        return outlook.prediction(
+        d, form, density = self.frequencies, self.family.form, outlook.typical_density
+        spread = density / (2 * d if form == "pairs" else d)
+        plain = outlook.prediction(
             self,
             gain=_norm_factor(form) / math.sqrt(d),
             approximation=math.sqrt(spread),
         )
+        if not self.can_be_modelled:
+            return plain
+        left = math.hypot(plain.noise, math.sqrt(_UNEXPLAINED) * plain.approximation)
+        gain = math.hypot(plain.noise, plain.approximation) / max(left, 1e-300)
+        kept = left * translation.remains(translation.limit(gain))
+        return replace(plain, assisted=math.hypot(kept, _MISSED * density))
+
+    @property
+    def can_be_modelled(self) -> bool:
+        """Whether a model is fitted to such tables: pairs, of a kernel that can be blurred."""
+        if self.family.form != "pairs" or self.frequencies < FEWEST:
+            return False
+        return self.frame.kernel.blur(self.frame.dim) is not None
 
     def draw(self, bits: int, seed: int) -> FourierPair:
         """Draw D frequencies; the first ones of a seed are the same whatever D is."""
@@ -281,11 +301,20 @@ class FourierPair(Pair):
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the variance of the mean over frequencies beyond the noise; NaN for one."""
-        mean, square = self._means(queries, table, slice(0, self.count)).T
+        mean, square = self.means(queries, table).T
         return spread_of_repetitions(mean, square, self.count, noise)
 
+    @property
+    def unit(self) -> float:
+        """What one is in `frequencies`, in radians per bandwidth."""
+        return 2 * math.pi * 2.0**-32 * self._steps_per_unit
+
+    def means(self, queries: Points, table: NDArray[np.float64]) -> Points:
+        """Return the mean of what frequencies say to each query, and the mean of its square."""
+        return self._means(queries, table, slice(0, self.count))
+
     def _means(self, queries: Points, table: NDArray[np.float64], part: slice) -> Points:
-        """Return the mean of what some frequencies say to each query, and of its square."""
+        """Return the same for some frequencies."""
         from dpkde.families.fourier import phases
 
         whole = part == slice(0, self.count)
