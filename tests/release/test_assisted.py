@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -328,3 +329,19 @@ def test_a_model_in_a_file_that_is_damaged_is_refused(release: dpkde.Release) ->
     document = {**document, "parts": {"model": {**document["parts"]["model"], "kept": 7}}}
     with pytest.raises(FormatError, match="model"):
         dpkde.Release.of_contents((document, tensors))
+
+
+@pytest.mark.parametrize("name", ["stretched", "several", "axes"])
+def test_answers_of_golden_files_stay(name: str) -> None:
+    """Files with a model, written once: everybody's answers, to 10⁻⁹."""
+    golden = Path(__file__).parent / "golden"
+    written = json.loads((golden / "assisted.json").read_text(encoding="utf-8"))
+    release = dpkde.load(golden / f"assisted-{name}.dpkde")
+    assert isinstance(release, dpkde.Release)
+    queries, expected = np.array(written["queries"]), written["answers"][name]
+    answers = release.kde(queries, clip=False)
+    np.testing.assert_allclose(answers, expected["kde"], rtol=0, atol=1e-9)
+    averages = release.average_error(queries)
+    np.testing.assert_allclose(averages, expected["average"], rtol=0, atol=1e-9)
+    ends = release.interval(queries)
+    np.testing.assert_allclose(ends, expected["interval"], rtol=0, atol=1e-6)

@@ -24,7 +24,7 @@ from dpkde.assisted.folds import FOLDS, predicted
 from dpkde.errors import ParameterError
 from dpkde.families.fourier.family import FourierLayout, FourierPair
 from dpkde.kernels import Points
-from dpkde.release.parts import FittedModel
+from dpkde.release.parts import FittedModel, NoisyMean
 from dpkde.space.domain import Box
 
 if TYPE_CHECKING:
@@ -196,9 +196,9 @@ def _starts(release: Release) -> Floats:
     """Return public points where a cloud may lie, in bandwidth units.
 
     The center of the bounds, two corners and zero: tables of counts lie near one, vectors around
-    another.
+    another. And the noisy mean, where one was paid for.
     """
-    frame = release.plan.frame
+    frame, paid = release.plan.frame, release.parts.of(NoisyMean)
     points = [frame.domain.origin(frame.dim), np.zeros(frame.dim)]
     if isinstance(frame.domain, Box):
         points += list(frame.domain.corners)
@@ -208,4 +208,5 @@ def _starts(release: Release) -> Floats:
     if halves is not None:
         near &= (np.abs(located) <= halves * (1 + 1e-9)).all(axis=1)
     near |= ~located.any(axis=1)  # the center always counts
-    return np.asarray(located[near])
+    starts = located[near]
+    return starts if paid is None else np.concatenate([starts, paid.mean[np.newaxis]])
