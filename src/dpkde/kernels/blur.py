@@ -13,12 +13,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Blurred = Callable[[Floats], Floats]
+"""From offsets, shape (n, dim), to values, shape (n, n_clouds)."""
 
 _NEGLIGIBLE = 1e-13
 """Scales that together have no more than this of a cloud's highest value are left out."""
@@ -34,13 +36,17 @@ class Blur(ABC):
     """Whether clouds may vary along directions of their own."""
 
     @abstractmethod
-    def __call__(self, offsets: Floats, variances: Floats, factors: Floats | None = None) -> Floats:
-        """Return E k(offset + z) for z ~ N(0, diag V + BBᵀ), shape (n_offsets, n_clouds).
+    def prepared(self, variances: Floats, factors: Floats | None = None) -> Blurred:
+        """Return t ↦ E k(t + z) for z ~ N(0, diag V + BBᵀ), for some clouds.
 
-        `offsets` has shape (n_offsets, dim); `variances` (n_clouds, dim), or (n_clouds, 1) for
-        clouds that are round; `factors`, where the kernel takes them, are the B of each cloud,
-        shape (n_clouds, dim, rank).
+        `variances` has shape (n_clouds, dim), or (n_clouds, 1) for clouds that are round; where the
+        kernel takes them, `factors` are the B of each cloud, shape (n_clouds, dim, rank). The
+        function takes offsets, shape (n_offsets, dim), and returns (n_offsets, n_clouds).
         """
+
+    def __call__(self, offsets: Floats, variances: Floats, factors: Floats | None = None) -> Floats:
+        """Return E k(t + z) at some offsets."""
+        return self.prepared(variances, factors)(offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,25 +61,34 @@ class ScaleBlur(Blur):
         """Whether there is one scale: each would take a product of matrices of its own."""
         return len(self.rates) == 1
 
-    def __call__(self, offsets: Floats, variances: Floats, factors: Floats | None = None) -> Floats:
-        """Return the sum over scales, each in closed form."""
-        dim = offsets.shape[1]
-        widened = 1 + 2 * self.rates[:, np.newaxis, np.newaxis] * variances  # scale, cloud, axis
-        logs = -0.5 * np.log(widened).sum(axis=2) * (dim if variances.shape[1] == 1 else 1)
-        heights = self.weights[:, np.newaxis] * np.exp(logs)
-        falls = self.rates[:, np.newaxis, np.newaxis] / widened
-        squares = np.square(offsets)
-        if variances.shape[1] == 1:
-            squares = squares.sum(axis=1, keepdims=True)
-        values = np.empty((len(offsets), len(variances)))
-        for cloud in range(len(variances)):
-            seen = heights[:, cloud] > _NEGLIGIBLE * heights[:, cloud].max()
-            # In this thread alone: callers have theirs.
-            exponents = np.einsum("ni,si->ns", squares, falls[seen, cloud])
+    def prepared(self, variances: Floats, factors: Floats | None = None) -> Blurred:
+        """Return a sum over scales, each in closed form."""
+        rates, parts = self.rates[:, np.newaxis], []
+        for cloud, row in enumerate(variances):
+            widened = 1 + 2 * rates * row  # scale, axis
+            logs, along = -0.5 * np.log(widened).sum(axis=1), None
             if factors is not None:
-                more, along = _woodbury(float(self.rates[0]), widened[0, cloud], factors[cloud])
-                exponents -= np.square(offsets @ along).sum(axis=1, keepdims=True) - more
-            values[:, cloud] = np.einsum("ns,s->n", np.exp(-exponents), heights[seen, cloud])
+                more, along = _woodbury(float(self.rates[0]), widened[0], factors[cloud])
+                # Of a round cloud the rest is for one axis of many.
+                logs = logs - more / (len(along) if len(row) == 1 else 1)
+            parts.append((logs, rates / widened, along))
+        return partial(self._summed, parts, variances.shape[1] == 1)
+
+    def _summed(
+        self, parts: list[tuple[Floats, Floats, Floats | None]], is_round: bool, offsets: Floats
+    ) -> Floats:
+        squares = np.square(offsets)
+        if is_round:
+            squares = squares.sum(axis=1, keepdims=True)
+        values = np.empty((len(offsets), len(parts)))
+        for cloud, (logs, falls, along) in enumerate(parts):
+            heights = self.weights * np.exp(logs * (offsets.shape[1] if is_round else 1))
+            seen = heights > _NEGLIGIBLE * heights.max()
+            # In this thread alone: callers have theirs.
+            exponents = np.einsum("ni,si->ns", squares, falls[seen])
+            if along is not None:
+                exponents -= np.square(offsets @ along).sum(axis=1, keepdims=True)
+            values[:, cloud] = np.einsum("ns,s->n", np.exp(-exponents), heights[seen])
         return values
 
 
@@ -96,20 +111,20 @@ class AxisBlur(Blur):
 
     log: Callable[[Floats, float], Floats]
 
-    def __call__(self, offsets: Floats, variances: Floats, factors: Floats | None = None) -> Floats:
-        """Return the product over axes, by tables of the axis."""
+    def prepared(self, variances: Floats, factors: Floats | None = None) -> Blurred:
+        """Return a product over axes, by tables of the axis."""
+        clouds = [_tables(self.log, tuple(row.tolist())) for row in variances]
+        return partial(self._multiplied, clouds)
+
+    def _multiplied(self, clouds: list[tuple[Floats, Floats]], offsets: Floats) -> Floats:
         from dpkde.kernels import lookup
 
-        values = np.empty((len(offsets), len(variances)))
-        for cloud, row in enumerate(variances):
-            sums = np.zeros(len(offsets))
-            tables, scales = _tables(self.log, tuple(row.tolist()))
-            lookup.add_logs(np.ascontiguousarray(offsets), tables, scales, sums)
-            values[:, cloud] = np.exp(sums)
-        return values
+        sums = np.zeros((len(clouds), len(offsets)))
+        for row, (tables, scales) in zip(sums, clouds, strict=True):
+            lookup.add_logs(np.ascontiguousarray(offsets), tables, scales, row)
+        return np.exp(sums).T
 
 
-@lru_cache(maxsize=64)
 def _tables(
     log: Callable[[Floats, float], Floats], variances: tuple[float, ...]
 ) -> tuple[Floats, Floats]:

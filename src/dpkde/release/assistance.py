@@ -12,6 +12,7 @@ is nearer to the truth on average, and no query's error is much larger (``assist
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -81,6 +82,10 @@ class Assistance:
         return tuple(Cloud(*row) for row in rows)
 
     @cached_property
+    def _kdes(self) -> list[Callable[[Floats], Floats]]:
+        return [cloud.seen_by(self.blur) for cloud in self.clouds]
+
+    @cached_property
     def residual(self) -> Floats:
         """The table less what the model expects of it, in the table's units."""
         expected = predicted(self.clouds, _frequencies(self.pair))
@@ -90,7 +95,7 @@ class Assistance:
     def look(self, chunk: Points, groups: int = 1) -> Look:
         """Return what is known at queries. Costs one pass over the frequencies."""
         located = self.pair.frame.locate(chunk)
-        bases = np.array([cloud.kde(self.blur, located) for cloud in self.clouds])
+        bases = np.array([kde(located) for kde in self._kdes])
         rows = float(self.release.rate) * self.release.count
         mean, square = self.pair.means(chunk, self.residual).T / np.array([[rows], [rows**2]])
         error = np.sqrt(np.maximum(square - mean**2, 0.0) / self.pair.count)
