@@ -26,7 +26,7 @@ from experiments.protocol import BERNSTEIN, FGT, OURS, RFF, SAMPLED, TIGHT, UNAS
 DPI = 150
 LOOK: dict[str, dict[str, Any]] = {
     OURS: {"color": "#000000", "marker": "o", "linestyle": "-", "linewidth": 1.8},
-    UNASSISTED: {"color": "#4d4d4d", "marker": "8", "linestyle": (0, (1, 1)), "linewidth": 1.6},
+    UNASSISTED: {"color": "#4d4d4d", "marker": "X", "linestyle": (0, (1, 1)), "linewidth": 1.6},
     FGT: {"color": "#1f5fa8", "marker": "s", "linestyle": "--"},
     RFF: {"color": "#c4561a", "marker": "^", "linestyle": "-."},
     BERNSTEIN: {"color": "#5c9e5c", "marker": "D", "linestyle": ":"},
