@@ -215,7 +215,7 @@ def test_it_is_debited_before_its_noise_is_drawn() -> None:
     assert [size for _, size in seen] == [1, 64, release.table.size]
     paid = {spend.purpose: spend.amount.epsilon or 0 for spend in release.privacy.spends}
     assert sum(paid.values()) == 1
-    assert 0 < paid["pilot"] <= Fraction(1, 16)
+    assert 0 < paid["pilot"] <= Fraction(1, 12)
     spend = next(s for s in release.privacy.spends if s.purpose == "pilot")
     assert spend.sensitivity == _offer(30_000).bounds.linf
 

@@ -127,7 +127,7 @@ def publish(
         True: the promise holds for all queries inside the bounds at once, however they are chosen.
     pilot
         False: no private look at how dense and smooth the data are before the plan. Otherwise some
-        two to six per cent of the budget are paid for one where the noisy count makes that worth
+        two to eight per cent of the budget are paid for one where the noisy count makes that worth
         it; there is none where the points are read only once (`expected_rows`, a plan, a sketch, a
         family with its parameters) or where something is promised.
     plan

@@ -24,9 +24,12 @@ _AS_GOOD_WITHIN = 1.015
 _MISSED = 1 / 3
 """Of the density. Ranges of it are guesses, and a bias grows with it while noise does not: what
 misses more than this counts twice, so that it is taken only where all else is far off."""
-_MODELS_COST = 1.2
+_ROUGH = 1 / 3
+"""How much of the error that data at few places would have counts at least, against families that
+have no bias."""
+_MODELS_COST = 1.19
 """Of layouts of a family, those of up to this times its least error may be taken for the sake of
-answers that a model assists."""
+answers that a model assists. Half of the frequencies that are best without a model cost 1.12."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +107,11 @@ class Choice:
 class Typical:
     """Least expected error over the outlook's range: ``family="auto"`` where nothing is promised.
 
-    Within a family by the geometric mean of the errors of plain and of assisted answers, which are
-    the same where no model is tried. Errors within 5% count as equal: then splines come first. A
-    bias of more than a third of the density counts twice.
+    Within a family by the error of assisted answers, among layouts that plain answers are nearly
+    best with; the two are the same where no model is tried. Families by that of plain answers.
+    Errors within 5% count as equal: then splines come first. A bias of more than a third of the
+    density counts twice; and one that could be several times as large counts more, where a family
+    without any is near.
     """
 
     def rank(self, choice: Choice, outlook: Outlook) -> tuple[Candidate, ...]:
@@ -116,6 +121,7 @@ class Typical:
         cases = outlook.cases
         easiest = min(cases, key=lambda case: (case.typical_density, -case.smoothness))
         density = fmean(case.typical_density for case in cases)
+        rough = replace(cases[0], typical_density=density, smoothness=0.0)
         for name, group in groupby(choice.layouts, key=lambda layout: layout.family.name):
             fitting: list[tuple[Prediction, Layout]] = []
             for layout in group:
@@ -125,7 +131,7 @@ class Typical:
                     refusal = error
             if fitting:
                 prediction, layout = self._best(_foreseen(fitting, cases))
-                merit = self._merit(prediction, layout, density)
+                merit = self._merit(prediction, layout, rough)
                 able.append((merit, Candidate(name, layout, prediction)))
             else:
                 unable.append(Candidate(name, obstacle=str(refusal)))
@@ -145,21 +151,25 @@ class Typical:
         for case in outlook.cases:
             best = self.rank(choice, case)[0].prediction
             assert best is not None
-            ratios.append(chosen.predict(case).error / best.error)
+            ours = chosen.predict(case)
+            assisted = ours.assisted_error / best.assisted_error
+            ratios.append(max(ours.error / best.error, assisted, 1.0))
         return fmean(ratios) - 1
 
     @staticmethod
-    def _merit(prediction: Prediction, layout: Layout, density: float) -> float:
-        """Return what families are compared by: the error of plain answers, or twice that."""
-        misses = prediction.approximation > _MISSED * density
-        return prediction.error * (2.0 if layout.family.is_biased and misses else 1.0)
+    def _merit(prediction: Prediction, layout: Layout, rough: Outlook) -> float:
+        """Return what families are compared by: the error of plain answers, or more for a bias."""
+        if not layout.family.is_biased:
+            return prediction.error
+        misses = prediction.approximation > _MISSED * rough.typical_density
+        return max((1 + misses) * prediction.error, _ROUGH * layout.predict(rough).error)
 
     @staticmethod
     def _best(entries: list[tuple[Prediction, Layout]]) -> tuple[Prediction, Layout]:
         """Return the best layout of a family; of those as good, the quickest."""
         most = _MODELS_COST * min(prediction.error for prediction, _ in entries)
         fair = [entry for entry in entries if entry[0].error <= most]
-        merits = [math.sqrt(one.error * one.assisted_error) for one, _ in fair]
+        merits = [one.assisted_error for one, _ in fair]
         enough = _AS_GOOD_WITHIN * min(merits)
         good = (entry for entry, merit in zip(fair, merits, strict=True) if merit <= enough)
         return min(good, key=lambda entry: entry[0].seconds)

@@ -18,6 +18,7 @@ what the noisy sums leave likely (`Pilot.range`). Sums that are not paid for are
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,14 +47,14 @@ FEATURES = (16, 8)
 """How many frequencies of each kind: noise grows with them, and chance in drawing them falls."""
 MOVED = (4.0, 2 * math.pi)
 """How far one component of a frequency is moved, over the bandwidth; in turn."""
-SHARES = (Fraction(1, 50), Fraction(1, 25), Fraction(1, 16))
+SHARES = (Fraction(1, 50), Fraction(1, 25), Fraction(1, 16), Fraction(1, 12))
 """What may be paid, of the whole budget."""
 NOISY = 0.018
 """The largest v that is worth it: against densities of some hundredths, as the mean of several."""
 CHANCE, CHANCE_MOVED = 1.0, 8.0
 """How much |F|² differs between frequencies: its variance over p^{3/2}, p its mean."""
-_WIDE = 1.5
-"""Bandwidths from which on a column's smoothness matters: narrower ones have no mesh."""
+_WIDE = (4.0, 1.5)
+"""Bandwidths from which on a column tells of smoothness: the widest, or at least with a mesh."""
 _STRATA, _MOST_STRATIFIED = 64, 64
 _GRID = 4096
 _UNUSUAL = 0.15
@@ -105,7 +106,8 @@ class Pilot:
         if Fourier.obstacle(frame) is not None:
             return None
         halves = frame.halves()
-        wide = [] if halves is None else np.flatnonzero(2 * halves >= _WIDE).tolist()
+        widths = np.zeros(0) if halves is None else 2 * halves
+        wide = next((list(k) for w in _WIDE if len(k := np.flatnonzero(widths >= w))), [])
         layout = Fourier(2 * FEATURES[0] if wide else FEATURES[0]).layout(frame)
         generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 1)))
         chosen = _spread(frame, FEATURES[0], layout.step_bits, seed, generator)
@@ -124,18 +126,17 @@ class Pilot:
 
         From public numbers: the budget, and the noisy count.
         """
-        for features in FEATURES:
+        for features, share in itertools.product(FEATURES, SHARES):
             count = 2 * features if self.moved else features
             bounds = Fourier(count).layout(self.pair.frame).bounds(self.pair.bits)
-            for share in SHARES:
-                ways = affordable(budget, share)
-                try:
-                    amount, kind, law = cheapest(ways, bounds.under(budget.guarantee.adjacency))
-                except ParameterError:  # the noise does not fit 64 bits
-                    continue
-                variance = 2 * law.variance / 4.0**self.pair.bits / rows**2
-                if variance <= NOISY:
-                    return Offer(count, share, amount, kind, bounds, variance)
+            ways = affordable(budget, share)
+            try:
+                amount, kind, law = cheapest(ways, bounds.under(budget.guarantee.adjacency))
+            except ParameterError:  # the noise does not fit 64 bits
+                continue
+            variance = 2 * law.variance / 4.0**self.pair.bits / rows**2
+            if variance <= NOISY:
+                return Offer(count, share, amount, kind, bounds, variance)
         return None
 
     def worthwhile(self, choice: Choice, budget: Budget, view: Outlook) -> Offer | None:

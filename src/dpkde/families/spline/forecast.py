@@ -10,9 +10,9 @@ up as squares, Σ_k r_k². Three kinds are told apart:
 * *lines*: what data on a lattice see of it (`AxisFit`), in so far as they are rough;
 * *bend*: what a ridge adds, which does not average out. So, p̂ being the typical density,
 
-    error² = noise² + p̂²·(Σ_k (κ_k²·(scatter_k + lines_k) + bend_k) + Σ_{j≠k} κ_j²κ_k²·r_j·r_k)
+    error² = noise² + p̂²·(Σ_k (κ_k²·(r_k² + lines_k) + bend_k) + Σ_{j≠k} (κ_jκ_k)^{3/2}·r_j·r_k)
 
-with r² = scatter.
+with r² the scatter.
 
 On a narrow axis little of what a line leaves averages out, since data cover an axis unevenly, and
 nothing of what a constant leaves. With many narrow axes their curvatures add up; an arch over all
@@ -49,15 +49,16 @@ REMAINS, ALIAS = 0.7, 3.3
 """κ² = REMAINS·e^{−s·ALIAS/h}. By the bias of some 400 tables on 27 data sets of 2 to 8 columns,
 real and generated, whose s was known: κ² is from 0.0001 to 1.5, and this mostly within a factor
 of 3."""
-NARROW = 6.0
-"""On an axis of w bandwidths data are no smoother than w over this: they lie close together."""
-ROUNDED = 0.3
+NARROW = 5.0
+"""On an axis of w bandwidths data are no smoother than (w/NARROW)²: they lie close together."""
+ROUNDED = 0.15
 """What counts at least of an error on lattices: rounded values look smooth between their lines."""
 ALIGNED = 0.3
 """How much of what many axes lack together remains: data may gather at the middle of narrow ones,
 at their ends, or in clusters around the query."""
-LINE_AVERAGING = 0.25
-"""What remains of a small loss of a line on a narrow axis. That of a constant remains whole."""
+LINE_AVERAGING = 0.5
+"""What remains of a small loss of a line on a narrow axis, where data may lie at one end. That of a
+constant remains whole."""
 MOST_CHOSEN = 1 << 22
 """Most cells chosen without being asked: noise takes time, and a release 8 bytes a cell."""
 MOST_PARTS = 1 << 12
@@ -193,8 +194,8 @@ class Losses:
     def error(self, smoothness: float) -> float:
         """Return the relative error of a KDE value."""
         remains = remaining(self.halves, self.spacings, smoothness)
-        alone = float((remains**2 * self.scatter).sum())
-        together = float((remains * np.sqrt(self.scatter)).sum()) ** 2 - alone
+        shared = remains**0.75 * np.sqrt(self.scatter)
+        together = float(shared.sum()) ** 2 - float((shared**2).sum())
         lines = float((np.maximum(remains, ROUNDED) * self.lines).sum())
         squares = float((remains * self.scatter).sum()) + lines + together + self.rest
         return min(1.0, math.sqrt(squares))
@@ -246,7 +247,7 @@ def remaining(
     half: NDArray[np.float64], spacing: NDArray[np.float64], smoothness: float
 ) -> NDArray[np.float64]:
     """Return κ² = REMAINS·e^{−s·ALIAS/h}: what remains of the scatter, squared."""
-    smooth = np.minimum(smoothness, 2 * half / NARROW)
+    smooth = np.minimum(smoothness, (2 * half / NARROW) ** 2)
     return np.asarray(REMAINS * np.exp(-smooth * ALIAS / spacing))
 
 
