@@ -36,6 +36,7 @@ from peers import race
 
 Array = NDArray[np.float64]
 Generator = np.random.Generator
+Draw = Callable[[Generator, int], Array]
 Bounds = tuple[float, float] | None
 
 RATIO, COVERAGE = 1.05, 0.93
@@ -60,20 +61,23 @@ class Kind:
         How many records, besides the queries.
     bounds
         Of every column, or None.
+    queries
+        What queries are drawn from; None: the same.
     """
 
-    draw: Callable[[Generator, int], Array]
+    draw: Draw
     pairs: float = 0.03
     rows: int = 4_000
     bounds: Bounds = None
+    queries: Draw | None = None
 
 
-def cloud(dim: int) -> Callable[[Generator, int], Array]:
+def cloud(dim: int) -> Draw:
     """One normal cloud."""
     return lambda generator, rows: generator.normal(size=(rows, dim))
 
 
-def clusters(dim: int, count: int, apart: float) -> Callable[[Generator, int], Array]:
+def clusters(dim: int, count: int, apart: float) -> Draw:
     """Clusters of radius 1, centres about `apart` radii from each other."""
 
     def draw(generator: Generator, rows: int) -> Array:
@@ -114,7 +118,7 @@ def low_rank(generator: Generator, rows: int) -> Array:
     return np.asarray(factors + 0.1 * generator.normal(size=(rows, 100)))
 
 
-def manifold(dim: int) -> Callable[[Generator, int], Array]:
+def manifold(dim: int) -> Draw:
     """A curved sheet of two dimensions."""
 
     def draw(generator: Generator, rows: int) -> Array:
@@ -148,13 +152,14 @@ def contaminated(generator: Generator, rows: int) -> Array:
     return np.where(generator.random((rows, 1)) < 0.1, 4 * points + 2, points)
 
 
-def clumps(dim: int) -> Callable[[Generator, int], Array]:
-    """A big cloud, and a tenth of all records in ten small clumps at the rim of it."""
+def clumps(dim: int, share: float = 0.1) -> Draw:
+    """A big cloud, and a share of all records in ten small clumps at the rim of it."""
+    centers = np.random.default_rng(dim).normal(size=(10, dim)) * 1.5
 
     def draw(generator: Generator, rows: int) -> Array:
-        points, centers = generator.normal(size=(rows, dim)), generator.normal(size=(10, dim)) * 1.5
+        points = generator.normal(size=(rows, dim))
         small = centers[generator.integers(0, 10, rows)] + 0.05 * points
-        return np.where(generator.random((rows, 1)) < 0.1, small, points)
+        return np.where(generator.random((rows, 1)) < share, small, points)
 
     return draw
 
@@ -173,7 +178,7 @@ def uniform(generator: Generator, rows: int) -> Array:
     return generator.uniform(-1, 1, (rows, 10))
 
 
-def spectrum(dim: int) -> Callable[[Generator, int], Array]:
+def spectrum(dim: int) -> Draw:
     """Directions of falling strength, rotated, and lengths that differ."""
 
     def draw(generator: Generator, rows: int) -> Array:
@@ -222,7 +227,7 @@ KINDS: dict[str, Kind] = {
     "wide": Kind(spectrum(800)),
 }
 HARDEST = {
-    "clumps": Kind(clumps(10), rows=2_000),
+    "clumps": Kind(clumps(10), rows=2_000, queries=clumps(10, share=0.5)),
     "duplicates": Kind(duplicates, pairs=0.15, rows=2_000),
     "manifold": Kind(manifold(10), rows=2_000),
     "near clusters": Kind(clusters(10, 5, 3.0), rows=2_000),
@@ -248,6 +253,8 @@ class Case:
             points = np.clip(points, *kind.bounds)
         kernel = dpkde.Gaussian(bandwidth(points[:600], kind.pairs))
         asked, points = points[:queries], points[queries:]
+        if kind.queries is not None:
+            asked = kind.queries(generator, queries)
         truth = dpkde.nonprivate.kde(points, asked, kernel)
         bounds = None if kind.bounds is None else [kind.bounds] * points.shape[1]
         return cls(points, asked, truth, kernel, bounds)
@@ -422,12 +429,13 @@ def measure_glove(folder: Path, quick: bool) -> None:
         f"{'σ':<5}{'ε':>5}{'δ':>6}{'ours':>10}{'±':>9}{'peer':>9}  {'peer at':<16}{'ours/peer':>9}"
     )
 
-    def errors(truth: Array, count: int, assisted: bool, **settings: Any) -> Array:
-        answers = (
-            dpkde.publish(points, seed=seed, **settings).kde(queries, assisted=assisted)
-            for seed in range(count)
-        )
-        return np.array([np.abs(answer - truth).mean() for answer in answers])
+    def errors(truth: Array, count: int, assisted: bool | None, **settings: Any) -> Array:
+        found = np.empty(count)
+        for seed in range(count):
+            release = dpkde.publish(points, seed=seed, **settings)
+            found[seed] = np.abs(release.kde(queries, assisted=assisted) - truth).mean()
+        print(release, flush=True)
+        return found
 
     def show(
         sigma: float, epsilon: str, delta: str, ours: Array, peer: float, at: str, asked: float
@@ -443,14 +451,14 @@ def measure_glove(folder: Path, quick: bool) -> None:
     truths = {s: dpkde.nonprivate.kde(points, queries, dpkde.Gaussian(s)) for s in (2.2, 3.33)}
     for (sigma, epsilon), asked in GLOVE.items():
         kernel, truth = dpkde.Gaussian(sigma), truths[sigma]
-        ours = errors(truth, releases, True, kernel=kernel, epsilon=epsilon)
+        ours = errors(truth, releases, None, kernel=kernel, epsilon=epsilon)
         # Wide enough that no record is moved: the peer then is what it is without bounds.
         task = Task("glove", points, sigma, [(-20.0, 20.0)] * points.shape[1], {})
         peer, at = best_peer(task, kernel, points, queries, truth, epsilon)
         show(sigma, epsilon, "0", ours, peer, at, asked)
     sigma, epsilon, delta, asked, size = LOOSE
     settings: dict[str, Any] = {"kernel": dpkde.Gaussian(sigma), "epsilon": epsilon, "delta": delta}
-    ours = errors(truths[sigma], releases, True, **settings)
+    ours = errors(truths[sigma], releases, None, **settings)
     before = errors(truths[sigma], 3, False, family=dpkde.Fourier(size), **settings)
     show(sigma, epsilon, delta, ours, float(before.mean()), f"plain, D={size}", asked)
 
