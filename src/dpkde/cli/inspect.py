@@ -24,6 +24,8 @@ def inspect(
 
     Example: dpkde inspect trips.dpkde
     """
+    from dpkde.release.assistance import can_be_fitted
+    from dpkde.release.parts import FittedModel
     from dpkde.release.release import Release
 
     published = Release.load(release)
@@ -54,8 +56,13 @@ def inspect(
         lines.append(f"promise    {published.promise}")
     if published.rate < 1:
         lines.append(f"sample     each record entered with probability {published.rate}")
-    if published.parts:
-        lines.append(f"parts      {', '.join(map(_part, published.parts.values()))}")
+    model = published.parts.of(FittedModel)
+    if model is not None:
+        lines.append(f"model      {model}")
+    elif can_be_fitted(published):
+        lines.append("model      none in this file: fitted when the first query is asked")
+    if others := [part for part in published.parts.values() if part is not model]:
+        lines.append(f"parts      {', '.join(map(_part, others))}")
     if published.extras:
         lines.append(f"extras     {json.dumps(dict(published.extras), ensure_ascii=False)}")
     typer.echo("\n".join([str(published.privacy), "", *map(plain, lines)]))

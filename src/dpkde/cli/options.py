@@ -105,6 +105,8 @@ TABLE = (
            "With --level: what the interval allows for the family's bias. typical: right where "
            "records are spread out; worst: for any data, wider. Default: worst in a release with a "
            "promise, else typical."),
+    Option("plain", "query", bool,
+           "Answer without the model that was fitted to the release, if there is one."),
     Option("format", "query", Format, "csv, or json: one object per line.", default=Format.CSV),
     Option("columns", "data", str, "Columns to publish, in this order: lon,lat. Default: all.",
            also=(list,)),

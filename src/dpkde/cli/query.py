@@ -39,10 +39,12 @@ def query(
     """Print the KDE at points, with its errors.
 
     standard_error is what the noise adds; sampling_error is an estimate of what the family adds.
+    Where a model was fitted to the release (dpkde inspect), kde is mostly nearer than they say.
 
     Example: dpkde query trips.dpkde -73.98,40.75 -73.78,40.64
     """
     file, level, bias = options["points"], options["level"], options["bias"]
+    assisted = False if options["plain"] else None
     import numpy as np
 
     from dpkde.release.release import Release
@@ -71,12 +73,13 @@ def query(
         points += len(batch)
         unreadable += int(np.isnan(batch).any(axis=1).sum())
         answers = [
-            published.kde(batch).tolist(),
-            published.standard_error(batch).tolist(),
-            published.sampling_error(batch).tolist(),
+            published.kde(batch, assisted=assisted).tolist(),
+            published.standard_error(batch, assisted=assisted).tolist(),
+            published.sampling_error(batch, assisted=assisted).tolist(),
         ]
         if level is not None:
-            answers += [ends.tolist() for ends in published.interval(batch, level, bias=bias)]
+            ends = published.interval(batch, level, bias=bias, assisted=assisted)
+            answers += [end.tolist() for end in ends]
         for row, *answer in zip(batch.tolist(), *answers, strict=True):
             cells = [*row, *answer]
             if options["format"] is Format.CSV:
