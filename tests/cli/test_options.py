@@ -43,7 +43,7 @@ def test_a_verb_is_a_function_and_a_word_in_a_list(tmp_path: Path) -> None:
     text = runner.invoke(toy, ["count", "--help"]).output
     assert set(re.findall(r"(?<= )--[a-z-]+", text)) == {
         *("--delimiter", "--records", "--decimal", "--thousands", "--encoding"),
-        *("--expected-rows", "--typical-density", "--settings", "--help"),
+        *("--expected-rows", "--typical-density", "--pilot", "--no-pilot", "--settings", "--help"),
     }
     for row in rows("text", "outlook"):
         assert row.help.split()[0] in text
@@ -67,7 +67,8 @@ def test_every_option_is_a_row() -> None:
     assert list(commands) == [verb.function.__name__ for verb in VERBS]
     for entry in VERBS:
         parameters = commands[entry.function.__name__].params
-        flags = [p.opts for p in parameters if p.param_type_name == "option" and p.name != "help"]
+        typed = [p for p in parameters if p.param_type_name == "option" and p.name != "help"]
+        flags = [p.secondary_opts or p.opts for p in typed]
         assert flags == [[row.flag, *row.short] for row in rows(*entry.groups)]
     groups = {group for entry in VERBS for group in entry.groups}
     assert {row.group for row in TABLE} == groups

@@ -82,12 +82,13 @@ def test_dropping_is_silent_and_not_counted() -> None:
 @pytest.mark.parametrize("epsilon", ["0.000001", "0.01", "1", "100"])
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_spends_add_up(epsilon: str, adjacency: str) -> None:
-    privacy = publish(epsilon=epsilon, adjacency=adjacency).privacy
-    assert privacy.epsilon == Fraction(epsilon)
-    assert sum(s.amount.epsilon or 0 for s in privacy.spends) == Fraction(epsilon)
-    assert [s.purpose for s in privacy.spends] == (
-        ["count", "table"] if adjacency == "add-remove" else ["table"]
-    )
+    for pilot in (True, False):
+        privacy = publish(epsilon=epsilon, adjacency=adjacency, pilot=pilot).privacy
+        assert privacy.epsilon == Fraction(epsilon)
+        assert sum(s.amount.epsilon or 0 for s in privacy.spends) == Fraction(epsilon)
+        needed = ["count"] * (adjacency == "add-remove")
+        needed += ["pilot"] * (pilot and epsilon == "100")
+        assert [s.purpose for s in privacy.spends] == [*needed, "table"]
 
 
 def test_every_law_is_reached() -> None:

@@ -24,7 +24,7 @@ import pytest
 import dpkde
 from dpkde.kernels import Kernel
 from dpkde.release import container
-from grown import GROWN
+from grown import GOLDEN, GROWN
 
 MUTATIONS = int(os.environ.get("DPKDE_MUTATIONS", "50000"))
 KILLS = int(os.environ.get("DPKDE_KILLS", "12"))
@@ -66,6 +66,8 @@ def _files(folder: Path) -> list[tuple[bytes, Callable[[Path], object]]]:
     loaders = {"plan": dpkde.Plan.load, "sketch": dpkde.Sketch.load}
     for name, make in GROWN.items():
         kinds.append((make().to_bytes(), loaders.get(name, dpkde.load)))
+    for path in sorted(GOLDEN.glob("assisted-*.dpkde")):
+        kinds.append((path.read_bytes(), dpkde.load))
     return kinds
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import dpkde
 from dpkde.kernels import Kernel
+from dpkde.kernels.blur import AxisBlur, cauchy_axis, laplacian_axis
 
 KERNELS: tuple[Kernel, ...] = (
     dpkde.Gaussian(1.0),
@@ -96,3 +99,14 @@ def test_far_offsets_are_finite() -> None:
         with np.errstate(all="ignore"):
             values = blur(far, np.array([[1e-8], [100.0]]))
         assert ((values >= 0) & (values <= 1)).all()
+
+
+@pytest.mark.parametrize("log", [laplacian_axis, cauchy_axis])
+@pytest.mark.parametrize("variance", [1e-8, 0.01, 1.0, 50.0])
+def test_tables_of_an_axis_are_as_good_as_the_formula(log: Any, variance: float) -> None:
+    generator = np.random.default_rng(5)
+    offsets = np.concatenate(
+        [10 ** generator.uniform(-6, 4.5, 500), generator.uniform(0, 3 * variance + 5, 500)]
+    )
+    values = AxisBlur(log)(offsets[:, np.newaxis], np.array([[variance]]))[:, 0]
+    np.testing.assert_allclose(values, np.exp(log(offsets, variance)), rtol=1e-6)

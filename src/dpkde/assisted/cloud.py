@@ -10,7 +10,7 @@ is what a Fourier table samples, with noise, and the kernel's `Blur` gives its K
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,17 +109,25 @@ class Cloud:
 
     def kde(self, blur: Blur, located: Floats) -> Floats:
         """Return its KDE at queries in bandwidth units: the mean of the kernel over the cloud."""
+        return self.seen_by(blur)(located)
+
+    def seen_by(self, blur: Blur) -> Callable[[Floats], Floats]:
+        """Return its KDE as a function of queries, with all that can be prepared."""
         axes = np.ones(1) if self.axes is None else self.axes
-        variances = np.outer(self.variances, axes)
+        variances, factors = np.outer(self.variances, axes), None
+        if self.factors is not None:
+            factors = np.sqrt(self.variances)[:, np.newaxis, np.newaxis] * self.factors
         if len(self.means) == 1:
-            stretched = None
-            if self.factors is not None:
-                stretched = np.sqrt(self.variances)[:, np.newaxis, np.newaxis] * self.factors
-            values = blur(located - self.means[0], variances, stretched)
+            parts = [blur.prepared(variances, factors)]
         else:
-            parts = zip(self.means, variances, strict=True)
-            values = np.column_stack([blur(located - mean, row[None]) for mean, row in parts])
-        return product(values, self.weights)
+            parts = [blur.prepared(row[np.newaxis]) for row in variances]
+
+        def kde(located: Floats) -> Floats:
+            pairs = zip(self.means, parts, strict=True)
+            values = [blurred(located - mean) for mean, blurred in pairs]
+            return product(np.concatenate(values, axis=1), self.weights)
+
+        return kde
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         """Return about `count` points of it, as many of each part as its weight says."""

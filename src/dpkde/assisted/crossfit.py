@@ -118,7 +118,7 @@ class _Race:
 
     def about_one_mean(self) -> tuple[_Entry, list[Candidate]]:
         """Return the best of the clouds about one mean."""
-        by_fold = list(mapped(lambda sample: candidates(sample, self.starts), self.samples))
+        by_fold = list(mapped(_Begin(self.starts), self.samples))
         entries = [
             self.entry(kind, [found[kind].cloud for found in by_fold]) for kind in by_fold[0]
         ]
@@ -158,11 +158,24 @@ class _Race:
         return best
 
 
+# What folds do in threads of their own. A step that overflows is one that is not taken.
+
+
+@dataclass(frozen=True)
+class _Begin:
+    starts: Floats
+
+    @np.errstate(all="ignore")
+    def __call__(self, sample: Sample) -> dict[str, Candidate]:
+        return candidates(sample, self.starts)
+
+
 @dataclass(frozen=True)
 class _Stretch:
     starts: Floats
     rank: int
 
+    @np.errstate(all="ignore")
     def __call__(self, fold: tuple[Sample, Candidate]) -> Candidate:
         sample, found = fold
         return stretched(sample, found, sample.seen_from_best(self.starts)[0], self.rank)
@@ -173,6 +186,7 @@ class _More:
     starts: Floats
     seed: int
 
+    @np.errstate(all="ignore")
     def __call__(self, fold: tuple[Sample, Cloud | None]) -> Cloud:
         sample, cloud = fold
         return one_more(sample, cloud, sample.seen_from_best(self.starts)[0], self.seed)

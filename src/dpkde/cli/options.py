@@ -64,7 +64,8 @@ class Option:
 
     The name is that of the library's argument, with underscores. `kind` is the type of what is
     typed, or a function that reads it; a settings file may hold that type, or one of `also`. An
-    option that is left out is None or `default`; where that is ``...``, it is required.
+    option that is left out is None or `default`; where that is ``...``, it is required. One that is
+    on by itself is typed to turn it `off`, as in ``--no-pilot``.
     """
 
     name: str
@@ -74,18 +75,20 @@ class Option:
     also: tuple[type, ...] = ()
     short: tuple[str, ...] = ()
     default: Any = None
+    off: bool = False
 
     @property
     def flag(self) -> str:
         """How it is typed, as in ``--expected-rows``."""
-        return f"--{self.name.replace('_', '-')}"
+        return f"--{'no-' * self.off}{self.name.replace('_', '-')}"
 
     def parameter(self) -> Parameter:
         """Return the option as a parameter that typer understands."""
         kind, parser = (self.kind, None) if isinstance(self.kind, type) else (int, self.kind)
         metavar = parser and f"<{kind.__name__}>"
+        typed = f"--{self.name}/{self.flag}" if self.off else self.flag
         option = typer.Option(
-            self.default, self.flag, *self.short, parser=parser, metavar=metavar, help=self.help
+            self.default, typed, *self.short, parser=parser, metavar=metavar, help=self.help
         )
         return Parameter(self.name, Parameter.KEYWORD_ONLY, default=option, annotation=kind)
 
@@ -150,8 +153,11 @@ TABLE = (
     Option("expected_rows", "outlook", whole,
            "A public guess of the number of rows; needed to plan.", also=NUMBERS),
     Option("typical_density", "outlook", float,
-           "A public guess of a typical KDE value. Default: 0.05; less in wide bounds.",
-           also=(int,)),
+           "A public guess of a typical KDE value. Default: planned for 0.01 to 0.25; less in wide "
+           "bounds.", also=(int,)),
+    Option("pilot", "outlook", bool,
+           "Do not pay a few per cent of the budget for a look at how dense and smooth the data "
+           "are, before the plan.", off=True),
     Option("alpha", "promise", float,
            "Promise an error that is exceeded with probability --eta at most, whatever the data.",
            also=(int,)),

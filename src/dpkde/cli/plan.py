@@ -25,7 +25,7 @@ def plan(options: Options) -> None:
     Example: dpkde plan --expected-rows 100000 --bounds 0:10,0:6 --bandwidth 0.4
     --epsilon 0.05,0.2,1
     """
-    from dpkde.planning.outlook import typical
+    from dpkde.planning.outlook import density_range
     from dpkde.planning.plan import plan as planned
 
     output, dim, columns = options["output"], options["dim"], request.names(options["columns"])
@@ -46,9 +46,11 @@ def plan(options: Options) -> None:
             raise ParameterError("--expected-rows is needed to predict an error")
         title = f"ρ = {options['rho']}" if one is None else f"ε = {one}"
         title += f", δ = {options['delta']}" if options["delta"] else ""
-        blocks.append("\n".join([title, *_promised(drawn, options), *_considered(drawn)]))
+        lines = [*_promised(drawn, options), *_considered(drawn), *_pilot(drawn)]
+        blocks.append("\n".join([title, *lines]))
     typer.echo("\n\n".join(blocks))
-    level = f"that is about {typical(drawn.frame, options['typical_density']):.2g}"
+    low, high = density_range(drawn.frame, options["typical_density"])
+    level = f"to expect where typical ones are from {low:.2g} to {high:.2g}"
     typer.echo(
         "\nerror: mean absolute error of a KDE value (0 to 1) "
         f"{'that is as large as any, for the promise' if drawn.promised else level}\n"
@@ -73,6 +75,16 @@ def _promised(plan: Plan, options: Options) -> list[str]:
             f"likely be {verdict}"
         )
     return lines
+
+
+def _pilot(plan: Plan) -> list[str]:
+    """Return whether publishing would look at the data first."""
+    if plan.pilot is None:
+        return []
+    return [
+        f"  pilot: publish pays {float(plan.pilot):.0%} of the budget for a first look at the data "
+        "and plans by it, if it counts the rows itself (no --expected-rows, no --plan)"
+    ]
 
 
 def _considered(plan: Plan) -> list[str]:

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpkde.errors import FormatError, MergeError
-from dpkde.families.base import Table
+from dpkde.families.base import Pair, Table
+from dpkde.kernels import Points
 from dpkde.numerics.pool import mapped
 from dpkde.planning.plan import Plan, check_plan, describe, opened_plan
 from dpkde.privacy.secrecy import sealed
@@ -170,12 +171,30 @@ class Totals(NamedTuple):
 
 def count_records(source: Source, frame: Frame, threads: int | None) -> Totals:
     """Return how many records contribute, and how many rows there are."""
+    return count_and_look(source, frame, None, threads)[0]
+
+
+def count_and_look(
+    source: Source, frame: Frame, pair: Pair | None, threads: int | None
+) -> tuple[Totals, Table]:
+    """Return the totals and, taken in the same pass, the sums of a pair's contributions: secret.
+
+    Without a pair there are none.
+
+    Guarantee
+    ---------
+    Adding one record changes the sums by its own contribution, within ``pair.bounds``, modulo 2⁶⁴.
+    """
     count = rows = 0
+    free: list[Table] = []
     for more_count, more_rows in mapped(
-        partial(_counted, frame), source.pieces(frame.dim), threads
+        partial(_counted, frame, pair, free), source.pieces(frame.dim), threads
     ):
         count, rows = count + more_count, rows + more_rows
-    return Totals(count, rows)
+    sums = np.zeros(0 if pair is None else pair.bounds.cells, dtype=np.int64)
+    for table in free:
+        sums += table
+    return Totals(count, rows), sums
 
 
 @silent
@@ -184,13 +203,18 @@ def _contribute(plan: Plan, free: list[Table], rate: Fraction, piece: Piece) -> 
     coordinates, counts = plan.frame.place(rows)
     if rate < 1:
         counts &= _tossed(len(rows), rate)
+    _add(plan.pair, coordinates, counts, free)
+    return int(counts.sum()), len(rows)
+
+
+def _add(pair: Pair, coordinates: Points, counts: Mask, free: list[Table]) -> None:
+    """Add every record's contribution to whichever table is free, or to a new one."""
     try:
         table = free.pop()  # atomic, as is append
     except IndexError:
-        table = np.zeros(plan.pair.bounds.cells, dtype=np.int64)
-    plan.pair.accumulate(coordinates, counts, table)
+        table = np.zeros(pair.bounds.cells, dtype=np.int64)
+    pair.accumulate(coordinates, counts, table)
     free.append(table)
-    return int(counts.sum()), len(rows)
 
 
 def _tossed(rows: int, rate: Fraction) -> Mask:
@@ -200,6 +224,9 @@ def _tossed(rows: int, rate: Fraction) -> Mask:
 
 
 @silent
-def _counted(frame: Frame, piece: Piece) -> tuple[int, int]:
+def _counted(frame: Frame, pair: Pair | None, free: list[Table], piece: Piece) -> tuple[int, int]:
     rows = as_rows(piece.rows(), frame.dim, "points")
-    return int(frame.place(rows)[1].sum()), len(rows)
+    coordinates, counts = frame.place(rows)
+    if pair is not None:
+        _add(pair, coordinates, counts, free)
+    return int(counts.sum()), len(rows)

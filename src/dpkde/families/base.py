@@ -31,8 +31,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cached_property
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property, lru_cache
 from importlib import resources
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
@@ -64,6 +64,29 @@ Table = NDArray[np.int64]
 Tensors = Mapping[str, NDArray[Any]]
 
 
+MEAN_SIZE = math.sqrt(2 / math.pi)
+"""E|N(0, 1)|: mean absolute error over standard deviation."""
+USUAL_SMOOTHNESS = 0.5
+"""Where nothing is known of it."""
+
+
+class Guess(NamedTuple):
+    """What data may be like, as far as errors depend on it.
+
+    Attributes
+    ----------
+    density
+        A typical KDE value.
+    smoothness
+        s, where the squared modulus of the data's characteristic function falls like e^{−s·t} as
+        one frequency moves out to t, in units of one over the bandwidth: 0 for data at few points,
+        1 for clouds wider than the bandwidth.
+    """
+
+    density: float
+    smoothness: float = USUAL_SMOOTHNESS
+
+
 @dataclass(frozen=True)
 class Outlook:
     """What is known in public before a sketch is made: enough to choose parameters.
@@ -82,6 +105,10 @@ class Outlook:
         Sums must not wrap up to 2^capacity_bits records.
     count_law
         Of the noise on the count; None where it is public.
+    smoothness
+        A public guess of how smooth the data are, see `Guess`.
+    range
+        What the data may be like, equally likely each; empty: as guessed.
     """
 
     rows: float
@@ -90,6 +117,16 @@ class Outlook:
     options: Options
     capacity_bits: int = DEFAULT_CAPACITY_BITS
     count_law: Law | None = None
+    smoothness: float = USUAL_SMOOTHNESS
+    range: tuple[Guess, ...] = ()
+
+    @property
+    def cases(self) -> list[Outlook]:
+        """One outlook for each of the range, with nothing left open."""
+        return [
+            replace(self, typical_density=guess.density, smoothness=guess.smoothness, range=())
+            for guess in self.range or [Guess(self.typical_density, self.smoothness)]
+        ]
 
     def law(self, bounds: Bounds) -> Law:
         """Return the best law of noise on a table that a record moves so far."""
@@ -107,9 +144,8 @@ class Outlook:
         approximation
             The family's own error of a KDE value.
         """
-        bits = layout.lattice(self)
-        bounds = layout.bounds(bits)
-        law = self.law(bounds)
+        terms = replace(self, rows=1.0, typical_density=1.0, smoothness=1.0, range=())
+        bits, bounds, law = _priced(layout, terms)
         spread = 0.0 if self.count_law is None else math.sqrt(self.count_law.variance)
         return Prediction(
             noise=math.sqrt(law.variance) / 2**bits * gain / self.rows,
@@ -119,6 +155,14 @@ class Outlook:
             seconds=layout.seconds(self.rows, bounds.cells),
             law=law.name,
         )
+
+
+@lru_cache(maxsize=1 << 10)
+def _priced(layout: Layout, terms: Outlook) -> tuple[int, Bounds, Law]:
+    """Return the lattice, the bounds and the law of a table: the same in all cases of a range."""
+    bits = layout.lattice(terms)
+    bounds = layout.bounds(bits)
+    return bits, bounds, terms.law(bounds)
 
 
 @dataclass(frozen=True)
@@ -155,14 +199,14 @@ class Prediction:
     @property
     def error(self) -> float:
         """The mean absolute error of plain answers, as for a normal law: √(2/π) of all parts."""
-        return math.sqrt(2 / math.pi) * math.hypot(self.noise, self.approximation, self.count)
+        return MEAN_SIZE * math.hypot(self.noise, self.approximation, self.count)
 
     @property
     def assisted_error(self) -> float:
         """The mean absolute error if a model fits the data; `error` where no model is tried."""
         if self.assisted is None:
             return self.error
-        return math.sqrt(2 / math.pi) * math.hypot(self.assisted, self.count)
+        return MEAN_SIZE * math.hypot(self.assisted, self.count)
 
 
 @dataclass(frozen=True)

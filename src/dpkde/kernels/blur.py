@@ -13,11 +13,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Blurred = Callable[[Floats], Floats]
+"""From offsets, shape (n, dim), to values, shape (n, n_clouds)."""
 
 _NEGLIGIBLE = 1e-13
 """Scales that together have no more than this of a cloud's highest value are left out."""
@@ -33,13 +36,17 @@ class Blur(ABC):
     """Whether clouds may vary along directions of their own."""
 
     @abstractmethod
-    def __call__(self, offsets: Floats, variances: Floats, factors: Floats | None = None) -> Floats:
-        """Return E k(offset + z) for z ~ N(0, diag V + BBᵀ), shape (n_offsets, n_clouds).
+    def prepared(self, variances: Floats, factors: Floats | None = None) -> Blurred:
+        """Return t ↦ E k(t + z) for z ~ N(0, diag V + BBᵀ), for some clouds.
 
-        `offsets` has shape (n_offsets, dim); `variances` (n_clouds, dim), or (n_clouds, 1) for
-        clouds that are round; `factors`, where the kernel takes them, are the B of each cloud,
-        shape (n_clouds, dim, rank).
+        `variances` has shape (n_clouds, dim), or (n_clouds, 1) for clouds that are round; where the
+        kernel takes them, `factors` are the B of each cloud, shape (n_clouds, dim, rank). The
+        function takes offsets, shape (n_offsets, dim), and returns (n_offsets, n_clouds).
         """
+
+    def __call__(self, offsets: Floats, variances: Floats, factors: Floats | None = None) -> Floats:
+        """Return E k(t + z) at some offsets."""
+        return self.prepared(variances, factors)(offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,25 +61,34 @@ class ScaleBlur(Blur):
         """Whether there is one scale: each would take a product of matrices of its own."""
         return len(self.rates) == 1
 
-    def __call__(self, offsets: Floats, variances: Floats, factors: Floats | None = None) -> Floats:
-        """Return the sum over scales, each in closed form."""
-        dim = offsets.shape[1]
-        widened = 1 + 2 * self.rates[:, np.newaxis, np.newaxis] * variances  # scale, cloud, axis
-        logs = -0.5 * np.log(widened).sum(axis=2) * (dim if variances.shape[1] == 1 else 1)
-        heights = self.weights[:, np.newaxis] * np.exp(logs)
-        falls = self.rates[:, np.newaxis, np.newaxis] / widened
-        squares = np.square(offsets)
-        if variances.shape[1] == 1:
-            squares = squares.sum(axis=1, keepdims=True)
-        values = np.empty((len(offsets), len(variances)))
-        for cloud in range(len(variances)):
-            seen = heights[:, cloud] > _NEGLIGIBLE * heights[:, cloud].max()
-            # In this thread alone: callers have theirs.
-            exponents = np.einsum("ni,si->ns", squares, falls[seen, cloud])
+    def prepared(self, variances: Floats, factors: Floats | None = None) -> Blurred:
+        """Return a sum over scales, each in closed form."""
+        rates, parts = self.rates[:, np.newaxis], []
+        for cloud, row in enumerate(variances):
+            widened = 1 + 2 * rates * row  # scale, axis
+            logs, along = -0.5 * np.log(widened).sum(axis=1), None
             if factors is not None:
-                more, along = _woodbury(float(self.rates[0]), widened[0, cloud], factors[cloud])
-                exponents -= np.square(offsets @ along).sum(axis=1, keepdims=True) - more
-            values[:, cloud] = np.einsum("ns,s->n", np.exp(-exponents), heights[seen, cloud])
+                more, along = _woodbury(float(self.rates[0]), widened[0], factors[cloud])
+                # Of a round cloud the rest is for one axis of many.
+                logs = logs - more / (len(along) if len(row) == 1 else 1)
+            parts.append((logs, rates / widened, along))
+        return partial(self._summed, parts, variances.shape[1] == 1)
+
+    def _summed(
+        self, parts: list[tuple[Floats, Floats, Floats | None]], is_round: bool, offsets: Floats
+    ) -> Floats:
+        squares = np.square(offsets)
+        if is_round:
+            squares = squares.sum(axis=1, keepdims=True)
+        values = np.empty((len(offsets), len(parts)))
+        for cloud, (logs, falls, along) in enumerate(parts):
+            heights = self.weights * np.exp(logs * (offsets.shape[1] if is_round else 1))
+            seen = heights > _NEGLIGIBLE * heights.max()
+            # In this thread alone: callers have theirs.
+            exponents = np.einsum("ni,si->ns", squares, falls[seen])
+            if along is not None:
+                exponents -= np.square(offsets @ along).sum(axis=1, keepdims=True)
+            values[:, cloud] = np.einsum("ns,s->n", np.exp(-exponents), heights[seen])
         return values
 
 
@@ -91,13 +107,35 @@ def _woodbury(rate: float, widened: Floats, factors: Floats) -> tuple[float, Flo
 
 @dataclass(frozen=True, eq=False)
 class AxisBlur(Blur):
-    """Of a product over axes: `axis(t, v)` is E profile(t + z) for z ~ N(0, v), v > 0."""
+    """Of a product over axes: `log(t, v)` is ln E profile(t + z) for z ~ N(0, v), t ≥ 0, v > 0."""
 
-    axis: Callable[[Floats, Floats], Floats]
+    log: Callable[[Floats, float], Floats]
 
-    def __call__(self, offsets: Floats, variances: Floats, factors: Floats | None = None) -> Floats:
-        """Return the product over axes."""
-        return np.column_stack([self.axis(offsets, row).prod(axis=1) for row in variances])
+    def prepared(self, variances: Floats, factors: Floats | None = None) -> Blurred:
+        """Return a product over axes, by tables of the axis."""
+        clouds = [_tables(self.log, tuple(row.tolist())) for row in variances]
+        return partial(self._multiplied, clouds)
+
+    def _multiplied(self, clouds: list[tuple[Floats, Floats]], offsets: Floats) -> Floats:
+        from dpkde.kernels import lookup
+
+        sums = np.zeros((len(clouds), len(offsets)))
+        for row, (tables, scales) in zip(sums, clouds, strict=True):
+            lookup.add_logs(np.ascontiguousarray(offsets), tables, scales, row)
+        return np.exp(sums).T
+
+
+def _tables(
+    log: Callable[[Floats, float], Floats], variances: tuple[float, ...]
+) -> tuple[Floats, Floats]:
+    from dpkde.kernels import lookup
+
+    scales = np.minimum(np.sqrt(variances), 1.0)
+    tables = [
+        lookup.tabulated(lambda t, v=variance: log(t, v), float(scale))  # type: ignore[misc]
+        for variance, scale in zip(variances, scales, strict=True)
+    ]
+    return np.array(tables), scales
 
 
 ONE_SCALE = ScaleBlur(np.ones(1), np.ones(1))
@@ -120,27 +158,28 @@ def gamma_scales(shape: float, rate_of: Callable[[Floats], Floats]) -> ScaleBlur
     return ScaleBlur(weights / weights.sum(), rate_of(np.exp(logs)))
 
 
-def laplacian_axis(offsets: Floats, variance: Floats) -> Floats:
-    """Return E e^{−|t + z|}, z ~ N(0, v): e^{−t²/2v}/2·Σ_± erfcx((v ± t)/√(2v))."""
-    from scipy.special import erfcx
+def laplacian_axis(offsets: Floats, variance: float) -> Floats:
+    """Return ln E e^{−|t + z|}, z ~ N(0, v), t ≥ 0: of Σ_± e^{v/2 ∓ t}·erfc((v ∓ t)/√(2v))/2.
 
-    t, root = np.abs(offsets), np.sqrt(2 * variance)
-    damp = np.exp(-np.square(t) / (2 * variance))
-    # erfcx of a large negative number overflows: there the factor is e^{v/2 − t}·erfc, below 2.
-    inner = (variance - t) / root
-    from scipy.special import erfc
+    As e^{−t²/2v}·erfcx where the argument is positive: neither factor overflows then.
+    """
+    from scipy.special import erfc, erfcx
 
+    root = math.sqrt(2 * variance)
+    damp = -np.square(offsets) / (2 * variance)
+    inner = (variance - offsets) / root
     near = np.where(
-        inner > -5,
-        damp * erfcx(np.maximum(inner, -5)),
-        np.exp(variance / 2 - t) * erfc(np.minimum(inner, -5)),
+        inner > 0,
+        damp + np.log(erfcx(np.maximum(inner, 0))),
+        variance / 2 - offsets + np.log(erfc(np.minimum(inner, 0))),
     )
-    return np.asarray((near + damp * erfcx((variance + t) / root)) / 2)
+    far = damp + np.log(erfcx((variance + offsets) / root))
+    return np.asarray(np.logaddexp(near, far) - math.log(2))
 
 
-def cauchy_axis(offsets: Floats, variance: Floats) -> Floats:
-    """Return E 1/(1 + (t + z)²), z ~ N(0, v): a Voigt profile."""
+def cauchy_axis(offsets: Floats, variance: float) -> Floats:
+    """Return ln E 1/(1 + (t + z)²), z ~ N(0, v): of a Voigt profile."""
     from scipy.special import wofz
 
-    root = np.sqrt(2 * variance)
-    return np.asarray(math.sqrt(math.pi) / root * wofz((offsets + 1j) / root).real)
+    root = math.sqrt(2 * variance)
+    return np.asarray(np.log(math.sqrt(math.pi) / root * wofz((offsets + 1j) / root).real))

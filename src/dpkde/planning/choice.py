@@ -6,13 +6,15 @@ there are. `Typical` compares errors to expect, `promised.Promised` bounds that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
+from statistics import fmean
 from typing import Protocol
 
 from dpkde.errors import ParameterError
-from dpkde.families.base import Family, Layout, Outlook, Prediction
+from dpkde.families.base import MEAN_SIZE, Family, Layout, Outlook, Prediction
 from dpkde.space.frame import Frame
 
 AS_GOOD = 1.05
@@ -20,8 +22,11 @@ AS_GOOD = 1.05
 _AS_GOOD_WITHIN = 1.015
 """The same within a family: of layouts as good as that, the quickest."""
 _MISSED = 1 / 3
-"""Of the typical density. That is a guess, and a bias grows with the density while noise does not:
-what misses more than this counts twice, so that it is taken only where all else is far off."""
+"""Of the density. Ranges of it are guesses, and a bias grows with it while noise does not: what
+misses more than this counts twice, so that it is taken only where all else is far off."""
+_MODELS_COST = 1.2
+"""Of layouts of a family, those of up to this times its least error may be taken for the sake of
+answers that a model assists."""
 
 
 @dataclass(frozen=True)
@@ -97,37 +102,103 @@ class Choice:
 
 @dataclass(frozen=True)
 class Typical:
-    """Least predicted error: what ``family="auto"`` means where nothing is promised.
+    """Least expected error over the outlook's range: ``family="auto"`` where nothing is promised.
 
-    Errors within 5% count as equal: then splines come first, whose bias is known best. A bias of
-    more than a third of the typical density counts twice.
+    Within a family by the geometric mean of the errors of plain and of assisted answers, which are
+    the same where no model is tried. Errors within 5% count as equal: then splines come first. A
+    bias of more than a third of the density counts twice.
     """
 
     def rank(self, choice: Choice, outlook: Outlook) -> tuple[Candidate, ...]:
-        """Return the best layout of each family by predicted error, then those that are unable."""
+        """Return the best layout of each family by expected error, then those that are unable."""
         able: list[tuple[float, Candidate]] = []
         unable = list(choice.unable)
+        cases = outlook.cases
+        easiest = min(cases, key=lambda case: (case.typical_density, -case.smoothness))
+        density = fmean(case.typical_density for case in cases)
         for name, group in groupby(choice.layouts, key=lambda layout: layout.family.name):
-            predictions: list[tuple[Prediction, Layout]] = []
+            fitting: list[tuple[Prediction, Layout]] = []
             for layout in group:
                 try:
-                    predictions.append((layout.predict(outlook), layout))
+                    fitting.append((layout.predict(easiest), layout))
                 except ParameterError as error:  # a table or noise that does not fit
                     refusal = error
-            if not predictions:
+            if fitting:
+                prediction, layout = self._best(_foreseen(fitting, cases))
+                merit = self._merit(prediction, layout, density)
+                able.append((merit, Candidate(name, layout, prediction)))
+            else:
                 unable.append(Candidate(name, obstacle=str(refusal)))
-                continue
-            enough = _AS_GOOD_WITHIN * min(entry[0].error for entry in predictions)
-            good = (entry for entry in predictions if entry[0].error <= enough)
-            prediction, layout = min(good, key=lambda entry: entry[0].seconds)
-            misses = prediction.approximation > _MISSED * outlook.typical_density
-            weight = 2.0 if layout.family.is_biased and misses else 1.0
-            able.append((weight * prediction.error, Candidate(name, layout, prediction)))
         if not able:
             raise ParameterError(no_family("be used", unable))
-        least = min(error for error, _ in able)
-        able.sort(key=lambda entry: entry[0] if entry[0] > AS_GOOD * least else least)
+        enough = AS_GOOD * min(merit for merit, _ in able)
+        able.sort(key=lambda entry: max(entry[0], enough))
         return (*(candidate for _, candidate in able), *unable)
+
+    def regret(self, choice: Choice, outlook: Outlook) -> float:
+        """Return how much larger errors are than if it were known what the data are like.
+
+        The mean over the range of the error of what is chosen for all of it, over that of what is
+        best there; less one.
+        """
+        chosen, ratios = choice.best(outlook), []
+        for case in outlook.cases:
+            best = self.rank(choice, case)[0].prediction
+            assert best is not None
+            ratios.append(chosen.predict(case).error / best.error)
+        return fmean(ratios) - 1
+
+    @staticmethod
+    def _merit(prediction: Prediction, layout: Layout, density: float) -> float:
+        """Return what families are compared by: the error of plain answers, or twice that."""
+        misses = prediction.approximation > _MISSED * density
+        return prediction.error * (2.0 if layout.family.is_biased and misses else 1.0)
+
+    @staticmethod
+    def _best(entries: list[tuple[Prediction, Layout]]) -> tuple[Prediction, Layout]:
+        """Return the best layout of a family; of those as good, the quickest."""
+        most = _MODELS_COST * min(prediction.error for prediction, _ in entries)
+        fair = [entry for entry in entries if entry[0].error <= most]
+        merits = [math.sqrt(one.error * one.assisted_error) for one, _ in fair]
+        enough = _AS_GOOD_WITHIN * min(merits)
+        good = (entry for entry, merit in zip(fair, merits, strict=True) if merit <= enough)
+        return min(good, key=lambda entry: entry[0].seconds)
+
+
+def _foreseen(
+    fitting: list[tuple[Prediction, Layout]], cases: Sequence[Outlook]
+) -> list[tuple[Prediction, Layout]]:
+    """Return layouts with what is expected of them, but for those that cannot be chosen.
+
+    `fitting` has what they do in the easiest case, and none does better in another.
+    """
+    entries: list[tuple[Prediction, Layout]] = []
+    least = math.inf
+    for easy, layout in sorted(fitting, key=lambda entry: entry[0].error):
+        if easy.error > _MODELS_COST * least:
+            break
+        entries.append((expected(layout, cases), layout))
+        least = min(least, entries[-1][0].error)
+    return entries
+
+
+def expected(layout: Layout, cases: Sequence[Outlook]) -> Prediction:
+    """Return a prediction whose errors are the means over some cases.
+
+    Noise and cells are the same in all; what the family adds is set so that parts make up the mean.
+    """
+    predictions = [layout.predict(case) for case in cases]
+    first = predictions[0]
+    if len(predictions) == 1:
+        return first
+    count = fmean(one.count for one in predictions)
+    total = fmean(one.error for one in predictions) / MEAN_SIZE
+    rest = max(total**2 - first.noise**2 - count**2, 0.0)
+    assisted = None
+    if first.assisted is not None:
+        total = fmean(one.assisted_error for one in predictions) / MEAN_SIZE
+        assisted = math.sqrt(max(total**2 - count**2, 0.0))
+    return replace(first, approximation=math.sqrt(rest), count=count, assisted=assisted)
 
 
 def no_family(what: str, unable: Sequence[Candidate]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
-from dpkde.families.base import Outlook
+from dpkde.families.base import Guess, Outlook
 from dpkde.kernels import ProductKernel
 from dpkde.kernels.base import gauss_points, graded
 from dpkde.privacy.budget import Budget, Guarantee
@@ -21,6 +21,14 @@ WORTHWHILE = 50
 making: at least 4096 records, and a typical density of at least fifty times 1/(εn)."""
 USUAL_DENSITIES = (0.01, 0.05)
 GATHERED = 8.0
+LEAST_DENSITY = 1e-6
+THIRDS = (1 / 6, 1 / 2, 5 / 6)
+UNKNOWN, GUESSED = (1 / 5, 5.0), (2 / 3, 3 / 2)
+"""The range of densities to plan for, times the usual one, and times the caller's guess."""
+SMOOTH = (0.0, 1.0)
+"""The range of smoothness to plan for: rounded values and heaps, and clouds."""
+
+ROOMY, MOST_ROOM = 8.0, 2.5
 
 
 def outlook(
@@ -39,7 +47,44 @@ def outlook(
         budget.options,
         capacity_bits,
         None if (count := budget.spent_on("count")) is None else count.law,
+        range=data_range(frame, density),
     )
+
+
+def data_range(frame: Frame, guess: float | None) -> tuple[Guess, ...]:
+    """Return what the data may be like: every third of two ranges, of density and of smoothness."""
+    low, high = density_range(frame, guess)
+    rough, smooth = smoothness_range(frame)
+    return tuple(
+        Guess(low ** (1 - x) * high**x, rough + (smooth - rough) * y)
+        for x in THIRDS
+        for y in THIRDS
+    )
+
+
+def smoothness_range(frame: Frame) -> tuple[float, float]:
+    """Return the least and the largest smoothness to plan for.
+
+    More in bounds of more than `ROOMY` bandwidths: a kernel mostly sees the insides of clusters
+    there, which are smooth.
+    """
+    halves = frame.halves()
+    wide = np.zeros(0) if halves is None else halves[2 * halves > ROOMY]
+    times = 1.0 if not len(wide) else float(np.exp(np.log(2 * wide / ROOMY).mean() / 3))
+    low, high = SMOOTH
+    return min(times, MOST_ROOM) * low, min(times, MOST_ROOM) * high
+
+
+def density_range(frame: Frame, guess: float | None) -> tuple[float, float]:
+    """Return the least and the largest typical density to plan for.
+
+    from a fifth to five times the usual density (0.01 to 0.25 where that is 0.05), or around the
+    caller's guess; never less than even data have, nor more than 1.
+    """
+    level, times = typical(frame, guess), UNKNOWN if guess is None else GUESSED
+    least = max(evenly_spread(frame), LEAST_DENSITY)
+    low, high = (min(max(level * factor, least), 1.0) for factor in times)
+    return low, high
 
 
 def assumed_rows(guarantee: Guarantee, density: float) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -31,7 +32,8 @@ from dpkde.families.registry import FAMILIES, family_from_json
 from dpkde.kernels import Kernel, kernel_from_json
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.planning.choice import Candidate, Choice, Typical
-from dpkde.planning.outlook import outlook
+from dpkde.planning.outlook import LEAST_DENSITY, outlook
+from dpkde.planning.pilot import Pilot
 from dpkde.planning.promise import Promise, promise, promise_from_json
 from dpkde.planning.promised import Promised, Prospect, Prospects, prospect
 from dpkde.planning.split import after_count
@@ -46,7 +48,6 @@ from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.space.frame import Frame
 from dpkde.tables.arrays import check_columns
 
-LEAST_DENSITY = 1e-6
 MOST_AXES = 1 << 20
 """Most columns that a file may declare."""
 _FAMILY = "family."
@@ -74,6 +75,9 @@ class Plan(Filed):
         The (α, η) that it was made for, if any; what is published under it keeps that or refuses.
     promised
         What can be promised: how many records it takes. Only in a plan just made.
+    pilot
+        The share of the budget that `publish` would pay for a look at the data before the plan, if
+        it counts them itself; None: it would not look. Only in a plan just made.
     unit
         Whose records are protected together.
     parts
@@ -89,6 +93,7 @@ class Plan(Filed):
     considered: tuple[Candidate, ...] = ()
     promise: Promise | None = None
     promised: Prospect | None = None
+    pilot: Fraction | None = None
     unit: Unit = ONE_RECORD
     parts: Parts = NO_PARTS
 
@@ -334,6 +339,13 @@ def check_rows(value: int | None) -> int | None:
     return int(value)
 
 
+def check_switch(value: bool, name: str) -> bool:
+    """Check what is to be on or off."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
 def check_seed(seed: int | None) -> int | None:
     """Check a seed of the family's public randomness."""
     if seed is not None and (not is_whole(seed) or seed < 0):
@@ -374,6 +386,7 @@ def plan(
     alpha: float | None = None,
     eta: float | None = None,
     simultaneous: bool = False,
+    pilot: bool = True,
     dim: int | None = None,
     columns: Sequence[str] | None = None,
     capacity_bits: int = DEFAULT_CAPACITY_BITS,
@@ -384,7 +397,9 @@ def plan(
     Parameters are those of `dpkde.publish`; `expected_rows` is a public guess of the number of
     records (with `alpha` and `eta` it may be left out: the plan is then for as many as the promise
     needs, ``plan.promised.rows``), `dim` the number of columns where neither bounds nor bandwidth
-    tell it, and 2^capacity_bits the number of records up to which sums cannot wrap.
+    tell it, and 2^capacity_bits the number of records up to which sums cannot wrap. ``plan.pilot``
+    tells whether `dpkde.publish` would look at the data first, which it can where it counts them
+    itself; what is predicted here is without.
 
     >>> from dpkde import Gaussian
     >>> plan(kernel=Gaussian(0.1), bounds=[(0, 1), (0, 1)], epsilon=1, expected_rows=100_000)
@@ -414,6 +429,10 @@ def plan(
         )
     view = after_count(choice, budget, outlook(budget, frame, rows, density, capacity))
     chosen = draw_plan(choice, view, seed=check_seed(seed), columns=names)
+    if check_switch(pilot, "pilot") and rows is not None and not choice.is_settled:
+        look = Pilot.of(frame, capacity, 0)
+        offer = None if look is None else look.worthwhile(choice, budget, view)
+        chosen = replace(chosen, pilot=None if offer is None else offer.share)
     if rows is None:
         chosen = replace(chosen, considered=())  # nothing is foreseen of a number nobody guessed
     return replace(chosen, promise=asked, promised=promised)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpkde.errors import ParameterError
 from dpkde.families.base import Outlook
-from dpkde.planning.choice import Choice
+from dpkde.planning.choice import Choice, expected
 from dpkde.privacy.amounts import COUNT, Adjacency, Amount
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import law_of_a_number
@@ -48,7 +48,7 @@ def count_amount(choice: Choice, budget: Budget, view: Outlook) -> Amount:
         size = layout.predict(sight).noise * view.rows
         amount = _best_split(budget.guarantee, kind[0][0], size, density)
         # What the other table would have after this split, the layout being the same.
-        after = layout.predict(_rehearsed(budget, amount, view))
+        after = expected(layout, _rehearsed(budget, amount, view).cases)
         splits.append((after.error, amount))
     if refusal is not None and not splits:
         raise refusal

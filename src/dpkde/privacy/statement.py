@@ -48,6 +48,8 @@ _ALONE = "It protects one record; several records of one person need a smaller b
 _MOST_SPENDS = 1100
 _DIGITS, _FEW_DIGITS = 512, 160
 """Most characters of an amount, and of each of many: sums of longer ones would take seconds."""
+_MOST_CELLS = 1 << 12
+"""Most cells of a table beside the release's own."""
 _FIELDS = {"adjacency", "unit", "epsilon", "delta", "rho", "spends"}
 _SPEND_FIELDS = {"purpose", "epsilon", "rho", "law", "sensitivity", "scale"}
 
@@ -152,6 +154,7 @@ def statement_to_json(statement: PrivacyStatement, version: int = 1) -> dict[str
                 "law": spend.law.name,
                 "sensitivity": str(spend.sensitivity),
                 "scale": fraction_to_json(spend.law.scale),
+                **_cells_to_json(spend, version),
             }
             for spend in statement.spends
         ],
@@ -166,12 +169,13 @@ def statement_from_json(
     It has to add up: scales are those that the amounts buy for the sensitivities, and the
     amounts together stay within the guarantee. How far one record moves a count is known, and
     `tables` says it for other purposes: their sensitivities have to be those of a unit of
-    records. Other spends state their own, for laws that need no more than that.
+    records. Other spends state their own, and the number of cells for laws that need it.
     """
     unit = entry["unit"]
     if version > 1:
         unit = Unit.from_json(unit)
-        if set(entry) != _FIELDS or any(set(item) != _SPEND_FIELDS for item in entry["spends"]):
+        fields = [set(item) - {"cells"} for item in entry["spends"]]
+        if set(entry) != _FIELDS or any(names != _SPEND_FIELDS for names in fields):
             raise ParameterError("a statement has fields that do not belong")
     elif unit == str(ONE_RECORD):
         unit = ONE_RECORD
@@ -196,6 +200,15 @@ def statement_from_json(
     return PrivacyStatement(guarantee, budget.spends, unit)
 
 
+def _cells_to_json(spend: Debit, version: int) -> dict[str, int]:
+    """Return how many cells a law of tables has, where nothing else in a file tells it."""
+    if version == 1 or spend.purpose == "table":
+        return {}
+    if not isinstance(spend, Spend) or spend.law.is_scalar:
+        return {}
+    return {"cells": spend.law.cells}  # type: ignore[attr-defined]
+
+
 def _spend_from_json(item: Mapping[str, Any], moved: Bounds | None) -> Debit:
     """Buy again what an entry says was bought; `moved` is given where it is known."""
     digits = _FEW_DIGITS if moved is None else _DIGITS
@@ -208,7 +221,7 @@ def _spend_from_json(item: Mapping[str, Any], moved: Bounds | None) -> Debit:
         raise ParameterError("a spend is damaged")
     distance = int(stated)
     spend: Debit
-    if name in CHOICES and moved is None:
+    if name in CHOICES and moved is None and "cells" not in item:
         spend = Selection(purpose, amount, CHOICES[name].bought(amount, distance), distance)
     else:
         if not is_quotable(name) or name not in NOISES:
@@ -217,10 +230,15 @@ def _spend_from_json(item: Mapping[str, Any], moved: Bounds | None) -> Debit:
                 "dpkde.privacy.laws.NOISES"
             )
         law = NOISES[name]
-        if not law.is_scalar and (moved is None or purpose == "count"):
+        cells = item.get("cells")
+        if ("cells" in item) != (not law.is_scalar and moved is None):
             raise ParameterError("numbers have noise of their own, not that of a table")
+        if not law.is_scalar and purpose == "count":
+            raise ParameterError("a count has noise of its own, not that of a table")
+        if cells is not None and (type(cells) is not int or not 1 <= cells <= _MOST_CELLS):
+            raise ParameterError("a spend is damaged")
         # The sensitivity is in the norm of the law, whichever that is.
-        moved = moved or Bounds(1, distance, distance, distance, nonnegative=False)
+        moved = moved or Bounds(cells or 1, distance, distance, distance, nonnegative=False)
         spend = Spend(purpose, amount, law.bought(amount, moved), law.sensitivity(moved))
     if (
         distance < 1

@@ -12,6 +12,7 @@ is nearer to the truth on average, and no query's error is much larger (``assist
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +25,7 @@ from dpkde.assisted.folds import FOLDS, predicted
 from dpkde.errors import ParameterError
 from dpkde.families.fourier.family import FourierLayout, FourierPair
 from dpkde.kernels import Points
-from dpkde.release.parts import FittedModel
+from dpkde.release.parts import FittedModel, NoisyMean
 from dpkde.space.domain import Box
 
 if TYPE_CHECKING:
@@ -81,6 +82,10 @@ class Assistance:
         return tuple(Cloud(*row) for row in rows)
 
     @cached_property
+    def _kdes(self) -> list[Callable[[Floats], Floats]]:
+        return [cloud.seen_by(self.blur) for cloud in self.clouds]
+
+    @cached_property
     def residual(self) -> Floats:
         """The table less what the model expects of it, in the table's units."""
         expected = predicted(self.clouds, _frequencies(self.pair))
@@ -90,7 +95,7 @@ class Assistance:
     def look(self, chunk: Points, groups: int = 1) -> Look:
         """Return what is known at queries. Costs one pass over the frequencies."""
         located = self.pair.frame.locate(chunk)
-        bases = np.array([cloud.kde(self.blur, located) for cloud in self.clouds])
+        bases = np.array([kde(located) for kde in self._kdes])
         rows = float(self.release.rate) * self.release.count
         mean, square = self.pair.means(chunk, self.residual).T / np.array([[rows], [rows**2]])
         error = np.sqrt(np.maximum(square - mean**2, 0.0) / self.pair.count)
@@ -196,9 +201,9 @@ def _starts(release: Release) -> Floats:
     """Return public points where a cloud may lie, in bandwidth units.
 
     The center of the bounds, two corners and zero: tables of counts lie near one, vectors around
-    another.
+    another. And the noisy mean, where one was paid for.
     """
-    frame = release.plan.frame
+    frame, paid = release.plan.frame, release.parts.of(NoisyMean)
     points = [frame.domain.origin(frame.dim), np.zeros(frame.dim)]
     if isinstance(frame.domain, Box):
         points += list(frame.domain.corners)
@@ -208,4 +213,5 @@ def _starts(release: Release) -> Floats:
     if halves is not None:
         near &= (np.abs(located) <= halves * (1 + 1e-9)).all(axis=1)
     near |= ~located.any(axis=1)  # the center always counts
-    return np.asarray(located[near])
+    starts = located[near]
+    return starts if paid is None else np.concatenate([starts, paid.mean[np.newaxis]])

@@ -26,8 +26,8 @@ The document of a **release** has these fields:
     The statement, as in `dpkde.privacy.statement`. Its last spend is for the ``"table"``, and under
     add-remove there is one for the ``"count"`` before it. *Version 2:* its unit is the plan's; and
     there may be other spends before the table's, for whatever purpose, each with a law of single
-    numbers (independent noise on each, where it is for many) or of choices, and a sensitivity of
-    its own.
+    numbers (independent noise on each, where it is for many) or of choices, or of tables and then
+    with their ``cells`` (at most 4096), and a sensitivity of its own. So the ``"pilot"`` is stated.
 ``promise``, ``rate``
     What the answers are promised to be within: null, or ``alpha``, ``eta`` and ``pitch`` (of the
     grid that queries are moved to, in bandwidths, or null); and the probability with which a record

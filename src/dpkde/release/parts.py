@@ -192,6 +192,36 @@ class LedgerEntry(Part):
 
 
 @dataclass(frozen=True, eq=False)
+class NoisyMean(Part):
+    """A noisy mean of the records, paid for: where a model may begin.
+
+    `mean` is in bandwidth units from the center of the bounds, shape (dim,).
+    """
+
+    mean: NDArray[np.float64]
+    name = "mean"
+    version = 1
+
+    def __post_init__(self) -> None:
+        mean = self.mean
+        if mean.dtype != np.float64 or mean.ndim != 1 or not np.isfinite(mean).all():
+            raise ParameterError("the mean in this file is damaged")
+
+    def to_json(self) -> dict[str, Any]:
+        """It has no fields but its tensor."""
+        return {}
+
+    def to_tensors(self) -> Arrays:
+        """Return the mean."""
+        return {"mean": self.mean}
+
+    def check(self, holder: Plan | SyntheticRelease) -> None:
+        """Refuse a mean of other columns."""
+        if len(self.mean) != holder.dim:
+            raise ParameterError(f"a mean of {len(self.mean)} axes, {holder.dim} columns")
+
+
+@dataclass(frozen=True, eq=False)
 class FittedModel(Part):
     """A model of the data, fitted to the noisy table: what assisted answers begin with.
 
@@ -311,7 +341,7 @@ class UnknownPart(Part):
 
 
 KINDS: dict[str, type[Part]] = {
-    kind.name: kind for kind in (ColumnTypes, DeclaredBounds, LedgerEntry, FittedModel)
+    kind.name: kind for kind in (ColumnTypes, DeclaredBounds, LedgerEntry, NoisyMean, FittedModel)
 }
 """The parts that this dpkde knows, each in one version."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -130,9 +131,15 @@ class Frame:
             return np.clip(located, -LARGEST, LARGEST, out=located)
 
     def reach(self) -> float | None:
-        """Return how far records lie from the origin at most, in bandwidth units."""
-        reach = self.domain.reach(self.dim)
-        return None if reach is None else reach / self.kernel.bandwidth.smallest()
+        """Return how far records lie from the origin at most, in bandwidth units.
+
+        By the widths of the columns, each in its own unit, or by the smallest bandwidth.
+        """
+        reach, halves = self.domain.reach(self.dim), self.halves()
+        if reach is None:
+            return None
+        reach /= self.kernel.bandwidth.smallest()
+        return reach if halves is None else min(reach, math.hypot(*halves))
 
     def halves(self) -> NDArray[np.float64] | None:
         """Return h with |coordinate_k| ≤ h_k for every record, in bandwidth units.

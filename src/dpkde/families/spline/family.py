@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import (
+    USUAL_SMOOTHNESS,
     Family,
     Layout,
     Outlook,
@@ -183,8 +184,8 @@ class SplineLayout(Layout):
         return self.grid.bounds(bits)
 
     @cached_property
-    def quality(self) -> tuple[float, float]:
-        """The gain over all axes, and the relative error."""
+    def quality(self) -> tuple[float, forecast.Losses]:
+        """The gain over all axes, and what is lacking."""
         return forecast.quality(self.frame.kernel.shape, self.grid)
 
     @property
@@ -194,12 +195,9 @@ class SplineLayout(Layout):
 
     def predict(self, outlook: Outlook) -> Prediction:
         """Noise: the best law's, times the gains of all axes; approximation: see `forecast`."""
-        gain, error = self.quality
-        return outlook.prediction(
-            self,
-            gain=gain,
-            approximation=outlook.typical_density * error,
-        )
+        gain, losses = self.quality
+        error = losses.error(outlook.smoothness)
+        return outlook.prediction(self, gain=gain, approximation=outlook.typical_density * error)
 
     def worst(self, bits: int) -> Worst:
         """Return the largest error of the fit and the largest coefficients; see `worst`."""
@@ -349,7 +347,7 @@ class SplinePair(Pair):
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the square of a typical bias: the relative error of the fit, times the answer."""
-        error = self.layout.quality[1]
+        error = self.layout.quality[1].error(USUAL_SMOOTHNESS)
         return np.asarray((error * self.respond(queries, table)) ** 2)
 
     def _group(self, located: Points) -> NDArray[np.float64]:
