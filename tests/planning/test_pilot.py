@@ -52,7 +52,7 @@ def _offer(rows: float = MANY, **guarantee: Any) -> Offer:
 
 
 def _sums(points: Array, pilot: Pilot, frame: Frame = FRAME) -> NDArray[np.int64]:
-    return count_and_look(open_points(points), frame, pilot.pair, 1)[1]
+    return count_and_look(open_points(points), frame, [pilot.pair], 1)[1][0]
 
 
 def _told(points: Array, frame: Frame = FRAME, seed: int = 1) -> tuple[float, float]:
@@ -255,11 +255,11 @@ def test_rows_that_do_not_count_do_not_show() -> None:
     pilot = _pilot(frame)
     inside = POINTS[np.abs(POINTS).max(axis=1) <= 3][:500]
     strange = np.concatenate([inside, np.full((40, DIM), np.nan), np.full((40, DIM), 9.0)])
-    totals, sums = count_and_look(open_points(strange), frame, pilot.pair, 2)
+    totals, (sums,) = count_and_look(open_points(strange), frame, [pilot.pair], 2)
     assert (totals.records, totals.rows) == (500, 580)
     assert (sums == _sums(inside, pilot, frame)).all()
     batches = np.array_split(strange[np.random.default_rng(0).permutation(580)], 7)
-    assert (count_and_look(open_points(batches), frame, pilot.pair, 2)[1] == sums).all()
+    assert (count_and_look(open_points(batches), frame, [pilot.pair], 2)[1][0] == sums).all()
     coordinates, counts = frame.place(inside)
     assert (pilot.pair.quantize(coordinates, counts).sum(axis=0) == sums).all()
 

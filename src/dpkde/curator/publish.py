@@ -1,7 +1,8 @@
 """From private points to a public release: the stages, composed.
 
-    points ─► count ─► noisy count ─► plan ─► sketch ─► noisy table ─► Release
-        └───► pilot ─► noisy pilot ────┘
+    points ─► count ─► noisy count ─► plan ─► sketch ─► noisy table ─► Release ─► its model
+        ├───► pilot ─► noisy pilot ────┘                                  ▲
+        └───► mean ──► noisy mean ────────────────────────────────────────┘
 
 Every choice after the noisy count is made from it, from the pilot where that is paid for
 (`dpkde.planning.pilot`), and from public numbers. Where the points can be
@@ -26,10 +27,11 @@ from dpkde.curator.sketch import (
 )
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, NO_WORST, Family, Outlook, Table
+from dpkde.families.fourier.middle import MEAN_SHARES, Middle
 from dpkde.kernels import Kernel
 from dpkde.planning.choice import Choice, Typical
 from dpkde.planning.outlook import outlook
-from dpkde.planning.pilot import Pilot
+from dpkde.planning.pilot import Pilot, affordable
 from dpkde.planning.plan import (
     Plan,
     as_families,
@@ -52,6 +54,7 @@ from dpkde.privacy.laws import law_of_a_number, randomness
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
+from dpkde.release.parts import NoisyMean, Part
 from dpkde.release.release import Release, check_extras
 from dpkde.space.domain import BoundsLike, as_domain, universe_of
 from dpkde.space.frame import Frame
@@ -274,15 +277,20 @@ def publish_source(
         pilot = Pilot.of(
             frame, errand.capacity_bits, secrets.randbits(128) if seed is None else seed
         )
-    features = None if pilot is None else pilot.pair
-    totals, sums = count_and_look(source, frame, features, errand.threads)
+    middle = Middle.of(frame, errand.capacity_bits) if _may_be_modelled(choice, errand) else None
+    looks = [None if pilot is None else pilot.pair, middle]
+    totals, taken = count_and_look(
+        source, frame, [look for look in looks if look is not None], errand.threads
+    )
     count = _noisy_count(totals, choice, first, errand)
     view = errand.outlook(frame, count)
     if pilot is not None:
-        view = _looked(pilot, sums, choice, view, errand)
+        view = _looked(pilot, taken[0], choice, view, errand)
     plan = draw_plan(choice, view, seed=seed, columns=source.columns)
+    parts = [] if middle is None else _located(middle, taken[-1], plan, count, errand)
     rate = _kept(errand, choice, plan, count)
-    return _noised(sketch_source(source, plan, errand.threads, rate), count, errand, rate)
+    sums = sketch_source(source, plan, errand.threads, rate)
+    return _noised(sums, count, errand, rate, parts)
 
 
 def publish_sketch(sums: Sketch, errand: Errand) -> Release:
@@ -328,6 +336,35 @@ def _looked(pilot: Pilot, sums: Table, choice: Choice, view: Outlook, errand: Er
     )
 
 
+def _may_be_modelled(choice: Choice, errand: Errand) -> bool:
+    """Tell whether a model may be fitted to what is published, by public numbers."""
+    if not errand.pilot or not isinstance(choice.objective, Typical):
+        return False
+    return any(layout.can_be_modelled for layout in choice.layouts)
+
+
+def _located(
+    middle: Middle, sums: Table, plan: Plan, count: int, errand: Errand
+) -> list[NoisyMean]:
+    """Return a noisy mean for a model to begin with, where that is near enough to be worth it.
+
+    Guarantee
+    ---------
+    Whether it is paid for hangs on public numbers, the noisy count and the plan. The sums are read
+    once, after the debit, with noise.
+    """
+    budget = errand.budget
+    if not plan.layout.can_be_modelled:
+        return []
+    for share in MEAN_SHARES:
+        price = middle.price(affordable(budget, share), count, budget.guarantee.adjacency)
+        if price is not None:
+            spend = budget.spend("mean", price.amount, price.law, middle.bounds)
+            noisy = sums + budget.noise(spend, middle.bounds.cells)
+            return [NoisyMean(middle.mean(noisy, count))]
+    return []
+
+
 def noisy_count(totals: Totals, budget: Budget, amount: Amount | None) -> int:
     """Return the number of records, at least 1: exact where it is public, else noisy, paid first.
 
@@ -362,7 +399,13 @@ def _kept(errand: Errand, choice: Choice, plan: Plan, count: int) -> Fraction:
     return subsampling(entry, setting, objective, seconds)
 
 
-def _noised(sums: Sketch, count: int, errand: Errand, rate: Fraction = WHOLE) -> Release:
+def _noised(
+    sums: Sketch,
+    count: int,
+    errand: Errand,
+    rate: Fraction = WHOLE,
+    parts: Sequence[Part] = (),
+) -> Release:
     """Spend what is left on the table, and assemble the release."""
     plan, budget = sums.plan, errand.budget
     bounds = plan.pair.bounds
@@ -371,6 +414,13 @@ def _noised(sums: Sketch, count: int, errand: Errand, rate: Fraction = WHOLE) ->
     table = sums._table + budget.noise(spend, bounds.cells)
     statement = PrivacyStatement(budget.guarantee, budget.spends)
     release = Release(
-        plan, table, count, statement, extras=errand.extras, promise=errand.promise, rate=rate
+        plan,
+        table,
+        count,
+        statement,
+        extras=errand.extras,
+        promise=errand.promise,
+        rate=rate,
+        parts=parts,
     )
     return release.with_model()  # from what is public by now

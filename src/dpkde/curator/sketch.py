@@ -10,17 +10,19 @@ A sketch is as secret as the data: it prints its shape and nothing else.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from dpkde.errors import FormatError, MergeError
-from dpkde.families.base import Pair, Table
+from dpkde.families.base import Table
 from dpkde.kernels import Points
 from dpkde.numerics.pool import mapped
 from dpkde.planning.plan import Plan, check_plan, describe, opened_plan
+from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.secrecy import sealed
 from dpkde.release import container
 from dpkde.release.files import Filed, Opened
@@ -162,6 +164,17 @@ def sketch_source(
     return total
 
 
+class Summed(Protocol):
+    """What can be summed over records: a family's pair, or a look that is taken before the plan."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """How far one record can move the sums."""
+
+    def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
+        """Add every record's contribution to `table` modulo 2⁶⁴."""
+
+
 class Totals(NamedTuple):
     """How many records contribute, and how many rows there are. Both secret under add-remove."""
 
@@ -171,29 +184,29 @@ class Totals(NamedTuple):
 
 def count_records(source: Source, frame: Frame, threads: int | None) -> Totals:
     """Return how many records contribute, and how many rows there are."""
-    return count_and_look(source, frame, None, threads)[0]
+    return count_and_look(source, frame, (), threads)[0]
 
 
 def count_and_look(
-    source: Source, frame: Frame, pair: Pair | None, threads: int | None
-) -> tuple[Totals, Table]:
-    """Return the totals and, taken in the same pass, the sums of a pair's contributions: secret.
-
-    Without a pair there are none.
+    source: Source, frame: Frame, looks: Sequence[Summed], threads: int | None
+) -> tuple[Totals, list[Table]]:
+    """Return the totals and, taken in the same pass, sums of contributions: secret.
 
     Guarantee
     ---------
-    Adding one record changes the sums by its own contribution, within ``pair.bounds``, modulo 2⁶⁴.
+    Adding one record changes each of the sums by its own contribution, within the bounds of that
+    look, modulo 2⁶⁴.
     """
     count = rows = 0
-    free: list[Table] = []
+    free: list[list[Table]] = [[] for _ in looks]
     for more_count, more_rows in mapped(
-        partial(_counted, frame, pair, free), source.pieces(frame.dim), threads
+        partial(_counted, frame, looks, free), source.pieces(frame.dim), threads
     ):
         count, rows = count + more_count, rows + more_rows
-    sums = np.zeros(0 if pair is None else pair.bounds.cells, dtype=np.int64)
-    for table in free:
-        sums += table
+    sums = [np.zeros(look.bounds.cells, dtype=np.int64) for look in looks]
+    for total, tables in zip(sums, free, strict=True):
+        for table in tables:
+            total += table
     return Totals(count, rows), sums
 
 
@@ -207,7 +220,7 @@ def _contribute(plan: Plan, free: list[Table], rate: Fraction, piece: Piece) -> 
     return int(counts.sum()), len(rows)
 
 
-def _add(pair: Pair, coordinates: Points, counts: Mask, free: list[Table]) -> None:
+def _add(pair: Summed, coordinates: Points, counts: Mask, free: list[Table]) -> None:
     """Add every record's contribution to whichever table is free, or to a new one."""
     try:
         table = free.pop()  # atomic, as is append
@@ -224,9 +237,11 @@ def _tossed(rows: int, rate: Fraction) -> Mask:
 
 
 @silent
-def _counted(frame: Frame, pair: Pair | None, free: list[Table], piece: Piece) -> tuple[int, int]:
+def _counted(
+    frame: Frame, looks: Sequence[Summed], free: list[list[Table]], piece: Piece
+) -> tuple[int, int]:
     rows = as_rows(piece.rows(), frame.dim, "points")
     coordinates, counts = frame.place(rows)
-    if pair is not None:
-        _add(pair, coordinates, counts, free)
+    for look, tables in zip(looks, free, strict=True):
+        _add(look, coordinates, counts, tables)
     return int(counts.sum()), len(rows)

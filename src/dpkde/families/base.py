@@ -332,6 +332,11 @@ class Layout(ABC):
         """Return the curator's time for so many records and a table of so many cells."""
         return float(rows * self.nanoseconds + cells * _NOISE_NANOSECONDS) * 1e-9
 
+    @property
+    def can_be_modelled(self) -> bool:
+        """Whether a model is fitted to a release of such a table; see `dpkde.assisted`."""
+        return False
+
     def worst(self, bits: int) -> Worst | None:
         """Return bounds over all records and queries; None where they are not known."""
         return None

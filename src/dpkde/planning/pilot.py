@@ -38,7 +38,7 @@ from dpkde.planning.outlook import (
     smoothness_range,
 )
 from dpkde.privacy.amounts import Amount, Bounds
-from dpkde.privacy.budget import Budget, cheapest
+from dpkde.privacy.budget import Budget, Options, cheapest
 from dpkde.privacy.laws import NOISES, Law
 from dpkde.space.frame import Frame
 
@@ -128,15 +128,9 @@ class Pilot:
             count = 2 * features if self.moved else features
             bounds = Fourier(count).layout(self.pair.frame).bounds(self.pair.bits)
             for share in SHARES:
-                amount = _amount(budget, share)
-                currency = "rho" if amount.epsilon is None else "epsilon"
-                ways = tuple(
-                    (amount, law)
-                    for law in NOISES.values()
-                    if law.paid_in == currency and budget.randomness.has(law)
-                )
+                ways = affordable(budget, share)
                 try:
-                    _, kind, law = cheapest(ways, bounds.under(budget.guarantee.adjacency))
+                    amount, kind, law = cheapest(ways, bounds.under(budget.guarantee.adjacency))
                 except ParameterError:  # the noise does not fit 64 bits
                     continue
                 variance = 2 * law.variance / 4.0**self.pair.bits / rows**2
@@ -207,6 +201,17 @@ def _spread(
     ]
     halves = (generator.permutation(strata[::2]), generator.permutation(strata[1::2]))
     return np.asarray(drawn[np.concatenate(halves)])
+
+
+def affordable(budget: Budget, share: Fraction) -> Options:
+    """Return the (amount, law) pairs that a share of the whole budget can buy before the table."""
+    amount = _amount(budget, share)
+    currency = "rho" if amount.epsilon is None else "epsilon"
+    return tuple(
+        (amount, law)
+        for law in NOISES.values()
+        if law.paid_in == currency and budget.randomness.has(law)
+    )
 
 
 def _amount(budget: Budget, share: Fraction) -> Amount:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpkde.assisted.cloud import Cloud, Frequencies
 from dpkde.assisted.folds import FOLDS, predicted
 from dpkde.errors import ParameterError
-from dpkde.families.fourier.family import FourierLayout, FourierPair
+from dpkde.families.fourier.family import FourierPair
 from dpkde.kernels import Points
 from dpkde.release.parts import FittedModel, NoisyMean
 from dpkde.space.domain import Box
@@ -151,8 +151,7 @@ def of_model(release: Release, model: FittedModel | None) -> Assistance | None:
 
 def can_be_fitted(release: Release) -> bool:
     """Tell whether a model may be tried: Fourier pairs, of a kernel that averages over clouds."""
-    layout = release.plan.layout
-    return isinstance(layout, FourierLayout) and layout.can_be_modelled
+    return release.plan.layout.can_be_modelled
 
 
 def fitted(release: Release) -> FittedModel | None:

@@ -201,7 +201,7 @@ class FourierLayout(Layout):
         kept = left * translation.remains(translation.limit(gain))
         return replace(plain, assisted=math.hypot(kept, _MISSED * density))
 
-    @cached_property
+    @property
     def can_be_modelled(self) -> bool:
         """Whether a model is fitted to such tables: pairs, of a kernel that can be blurred."""
         if self.family.form != "pairs" or self.frequencies < FEWEST:

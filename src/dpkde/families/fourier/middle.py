@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
@@ -30,8 +31,11 @@ from dpkde.space.frame import Frame
 
 NEAR = 1.5
 """Bandwidths from the mean within which a start finds a cloud, measured in 20 to 300 dimensions."""
+MEAN_SHARES = (Fraction(1, 100), Fraction(1, 50), Fraction(1, 20))
+"""What may be paid of the whole budget: errors of the table grow by half of that."""
 _GOAL = 1.0
 """How far the noisy mean may be from the mean, in bandwidths, to be worth its price."""
+_MOST_AXES = 1 << 12
 _BITS = 22
 _BLOCK = 1 << 20
 
@@ -55,7 +59,9 @@ class Middle:
     def of(cls, frame: Frame, capacity_bits: int) -> Middle | None:
         """Return what sums coordinates; None without bounds, or where the center is near anyway."""
         halves = frame.halves()
-        if halves is None or not NEAR < float(np.sqrt(np.square(halves).sum())) < math.inf:
+        if halves is None or frame.dim > _MOST_AXES:
+            return None
+        if not NEAR < float(np.sqrt(np.square(halves).sum())) < math.inf:
             return None
         return cls(frame, capacity_bits)
 
