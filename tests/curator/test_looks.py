@@ -316,3 +316,31 @@ def test_clients_begin_at_the_mean_without_the_curator(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+class _Untouchable:
+    """Sums that nobody may read: they were not paid for."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError("exact sums were read without being paid for")
+
+    def __getitem__(self, key: Any) -> Any:
+        raise AssertionError("exact sums were read without being paid for")
+
+    __add__ = __radd__ = __array__ = __len__ = __iter__ = __getitem__
+
+
+@pytest.mark.parametrize("rows", [1, 50, 400])
+def test_sums_that_are_not_paid_for_are_not_read(rows: int) -> None:
+    """So few rows that neither look is worth it: no noise is drawn, and what is known stays."""
+    budget = rigged(constant(0), epsilon=1)
+    pilot, sums = Pilot.of(FRAME, 40, 3), _Untouchable()
+    assert pilot is not None
+    view = outlook(budget, FRAME, rows, None, 40)
+    choice = Choice.among(as_families("fourier"), FRAME, Typical())
+    assert _looked(pilot, sums, choice, view, Errand(budget)) is view  # type: ignore[arg-type]
+    plan = dpkde.plan(
+        kernel=KERNEL, bounds=[(-HALF, HALF)] * DIM, epsilon=1, family=dpkde.Fourier(64), seed=0
+    )
+    assert _located(_middle(), sums, plan, rows, Errand(budget)) == []  # type: ignore[arg-type]
+    assert budget.spends == ()
