@@ -8,6 +8,7 @@ For each case a table is released again and again, with fresh noise and a fresh 
 ``generous``: that bound over the (1 − η)-quantile of the error, at the query where it is largest.
 ``coverage``: the least part of releases, over queries, whose `interval` holds the truth.
 ``wide``: half the interval's length over the quantile of the error, in the median over queries.
+All of plain answers, ``assisted=False``: `error_bound` is theirs.
 
 *Hard* data: most records lie at one point, where the KDE is large and nothing averages out;
 parameters as for a promise, intervals with ``bias="worst"``. *Ordinary* data: a normal cloud,
@@ -92,9 +93,10 @@ def measure(case: Case, releases: int, eta: float, level: float) -> dict[str, fl
             )
             sketch = dpkde.sketch(case.points, fresh)
         release = dpkde.publish(sketch, **settings, **promise)
-        low, high = release.interval(case.queries, level, bias="worst" if case.hard else "typical")
+        bias = "worst" if case.hard else "typical"
+        low, high = release.interval(case.queries, level, bias=bias, assisted=False)
         bounds.append(release.error_bound(eta))
-        errors.append(np.abs(release.kde(case.queries, clip=False) - truth))
+        errors.append(np.abs(release.kde(case.queries, clip=False, assisted=False) - truth))
         inside.append((low <= truth) & (truth <= high))
         widths.append((high - low) / 2)
     wrong, size = np.array(errors), np.array(bounds)[:, np.newaxis]

@@ -16,7 +16,7 @@ from typing import Any
 from dpkde.numerics.compiled import FINGERPRINT
 
 Row = dict[str, Any]
-VERSION = 1
+VERSION = 2
 """Raised when a measurement changes its meaning: old pieces are then measured again."""
 
 

@@ -12,11 +12,24 @@ from dataclasses import dataclass
 
 from experiments import release_queries, sample_complexity, scaling
 from experiments.cache import Row
-from experiments.protocol import BERNSTEIN, FGT, OURS, PAPERS, PLAIN, RFF, SAMPLED, SWEPT, TIGHT
+from experiments.protocol import (
+    BERNSTEIN,
+    FGT,
+    OURS,
+    PAPERS,
+    PLAIN,
+    RFF,
+    SAMPLED,
+    SWEPT,
+    TIGHT,
+    UNASSISTED,
+)
 from experiments.summary import Curve, Find, Fit, curves, enough, moving_optimum, optimum
 
 TURN = 1.1
 """How far above its least a private error must be at the end of the grid to be called diverging."""
+NO_WORSE = 1.05
+"""How far above plain answers assisted ones may be."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +176,7 @@ def _ratios(rows: list[Row], name: str, better: str, worse: str) -> dict[float, 
 
 
 def _beats(
-    rows: list[Row], names: list[str], pairs: list[tuple[str, str]]
+    rows: list[Row], names: list[str], pairs: list[tuple[str, str]], most: float = 1.0
 ) -> list[tuple[bool, str]]:
     parts = []
     for name in names:
@@ -171,7 +184,9 @@ def _beats(
             ratios = _ratios(rows, name, better, worse)
             if ratios:
                 values = ", ".join(f"{value:.2f} (ε = {e:g})" for e, value in ratios.items())
-                parts.append((max(ratios.values()) < 1, f"{name}: {better} / {worse} = {values}"))
+                parts.append(
+                    (max(ratios.values()) < most, f"{name}: {better} / {worse} = {values}")
+                )
     return parts
 
 
@@ -234,6 +249,16 @@ def ours_wins_elsewhere(rows: list[Row]) -> Verdict:
         "ours elsewhere",
         "dpkde with its defaults beats LSQ-RFF at its best on the other sets of many dimensions.",
         _beats(rows, names, _OURS_AND_OTHERS),
+    )
+
+
+def assisted_is_no_worse(rows: list[Row]) -> Verdict:
+    """Check that models do not harm the answers of the releases that have them."""
+    return _verdict(
+        "assisted",
+        f"Assisted answers have at most {NO_WORSE:g} of the error of plain ones from the same "
+        "releases, at every ε.",
+        _beats(rows, _names(rows), [(OURS, UNASSISTED)], NO_WORSE),
     )
 
 
@@ -356,6 +381,7 @@ CHECKS: dict[str, tuple[tuple[str, Callable[[list[Row]], Verdict]], ...]] = {
         ("not constant", sample_is_beaten),
         ("ours", ours_wins),
         ("ours elsewhere", ours_wins_elsewhere),
+        ("assisted", assisted_is_no_worse),
     ),
     "feasibility": (("feasible", only_fourier_runs),),
     "scaling": (("curator time", tables_scale),),

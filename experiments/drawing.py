@@ -21,11 +21,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation, LogLocator
 from PIL import Image
 
-from experiments.protocol import BERNSTEIN, FGT, OURS, RFF, SAMPLED, TIGHT
+from experiments.protocol import BERNSTEIN, FGT, OURS, RFF, SAMPLED, TIGHT, UNASSISTED
 
 DPI = 150
 LOOK: dict[str, dict[str, Any]] = {
     OURS: {"color": "#000000", "marker": "o", "linestyle": "-", "linewidth": 1.8},
+    UNASSISTED: {"color": "#4d4d4d", "marker": "X", "linestyle": (0, (1, 1)), "linewidth": 1.6},
     FGT: {"color": "#1f5fa8", "marker": "s", "linestyle": "--"},
     RFF: {"color": "#c4561a", "marker": "^", "linestyle": "-."},
     BERNSTEIN: {"color": "#5c9e5c", "marker": "D", "linestyle": ":"},
@@ -125,16 +126,21 @@ def hide(axes: Axes, words: str) -> None:
     axes.text(0.5, 0.5, words, ha="center", va="center", transform=axes.transAxes, wrap=True)
 
 
+def shrunk(figure: Figure) -> bytes:
+    """Return a figure as PNG. Few colours are used: a palette halves it and changes little."""
+    whole, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(whole, dpi=DPI, format="png")
+    picture = Image.open(whole).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    picture.save(small, "png", optimize=True, dpi=(DPI, DPI))
+    return small.getvalue()
+
+
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write a figure as PNG and SVG; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     with mpl.rc_context(STYLE):
-        whole = io.BytesIO()
-        figure.savefig(whole, dpi=DPI, format="png")
-        # Few colours are used: a palette halves the file and changes nothing to the eye.
-        picture = Image.open(whole).convert("RGB").quantize(128, dither=Image.Dither.NONE)
-        picture.save(paths[0], optimize=True, dpi=(DPI, DPI))
+        paths[0].write_bytes(shrunk(figure))
         figure.savefig(paths[1], dpi=DPI * 2 / 3, metadata={"Date": None})
     return paths
 

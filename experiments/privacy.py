@@ -19,7 +19,9 @@ TEXT = (
     "Mean over trials at the parameter of least error, which is found on the very queries that "
     "are asked; the band is from the least to the largest trial. *Bernstein* has the noise of the "
     "original, one per node; *Bernstein, tight* the noise of the sharper bound in `dpkde.prior`. "
-    "*NoisySample* is not private. *dpkde* is `publish` with its defaults, with a private count."
+    "*NoisySample* is not private. *dpkde* is `publish` with its defaults, with a private count; "
+    "where its table is one of Fourier features, answers are assisted by a model, and *dpkde, "
+    "plain* asks the same releases without it. LSQ-RFF is never assisted."
 )
 
 

@@ -5,7 +5,9 @@ A mechanism is sketched once for a parameter and a seed, and asked at every ε w
 **The paper's mechanisms** get what the paper gives them: n is public, all of ε goes to the table,
 Laplace noise; each is later read off at its best parameter, which nobody could choose in practice.
 **Ours** gets what a user gets: ``dpkde.publish`` with its defaults, a private count, the whole
-budget counted. No estimate is clipped to [0, 1], neither theirs nor ours.
+budget counted; where it is a Fourier table its answers are assisted, and shown once more without
+that. The paper's are sums of their tables, never assisted. No estimate is clipped to [0, 1],
+neither theirs nor ours.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ SAMPLE = 100
 RFF, FGT = "LSQ-RFF", "LSQ-FGT"
 BERNSTEIN, TIGHT = "Bernstein", "Bernstein, tight"
 SAMPLED, OURS = "NoisySample", "dpkde"
+UNASSISTED = "dpkde, plain"
+"""The same releases as ours, asked without their models, where they have some."""
 PAPERS = (RFF, FGT)
 PLAIN = "LSQ-FGT, plain"
 """With the noise of the paper's general bound, ρ^d, in place of the sharper one."""
@@ -306,13 +310,19 @@ def _of_ours(task: Task, trial: int, epsilons: tuple[float, ...]) -> list[Row]:
         start = time.perf_counter()
         release = publish(task, epsilon, trial)
         seconds = time.perf_counter() - start
-        answers = release.kde(task.queries, clip=False)
-        row = _row(task, OURS, math.nan, epsilon, trial, answers)
-        rows.append(row | {"seconds": seconds, "cells": release.table.size})
+        for name in (OURS,) if release.model is None else (OURS, UNASSISTED):
+            answers = _asked(release, name, task.queries)
+            row = _row(task, name, math.nan, epsilon, trial, answers)
+            rows.append(row | {"seconds": seconds, "cells": release.table.size})
     return rows
 
 
-def publish(task: Task, epsilon: float, seed: int, family: str = "auto") -> dpkde.Release:
+def _asked(release: dpkde.Release, name: str, queries: Array) -> Array:
+    """Return our answers, as by default or without the model."""
+    return release.kde(queries, clip=False, assisted=False if name == UNASSISTED else None)
+
+
+def publish(task: Task, epsilon: float, seed: int, family: str | Family = "auto") -> dpkde.Release:
     """Return our release of a task, with defaults."""
     return dpkde.publish(
         task.points,
@@ -328,8 +338,8 @@ def noisy_answers(
     task: Task, name: str, parameter: int, epsilon: float, trial: int, queries: Array
 ) -> Array:
     """Return one release's estimates at other queries, by a mechanism at a parameter."""
-    if name == OURS:
-        return publish(task, epsilon, trial).kde(queries, clip=False)
+    if name in (OURS, UNASSISTED):
+        return _asked(publish(task, epsilon, trial), name, queries)
     mechanism = next(m for m in MECHANISMS if m.name == name)
     table = next(mechanism.tables(task, (parameter,), trial))
     return table.answer(queries, epsilon)[0]

@@ -9,7 +9,7 @@ import numpy as np
 from experiments.cache import Row
 from experiments.data import Task
 from experiments.drawing import in_words, legend, logarithmic, look, panels
-from experiments.protocol import OURS, SAMPLED, Lab, compared
+from experiments.protocol import OURS, SAMPLED, UNASSISTED, Lab, compared
 from experiments.summary import column, curves
 
 NAME = "runtime"
@@ -17,7 +17,7 @@ TITLE = "Error against curator time"
 TEXT = (
     "Each point is a parameter, joined in their order: mean error over trials, bars from the "
     "least to the largest, and the time to make the table and its noise, on the machine that ran "
-    "this. *dpkde* is one point, time to plan included."
+    "this. *dpkde* is one point, time to plan and to fit a model included."
 )
 
 
@@ -62,7 +62,7 @@ def draw(rows: list[Row]) -> Any:
                     continue
                 _, seconds, error, least, largest = np.array(some).T
                 style = look(mechanism)
-                if mechanism in (OURS, SAMPLED):
+                if mechanism in (OURS, UNASSISTED, SAMPLED):
                     style |= {"linestyle": "None", "markersize": 7}
                 reach = np.maximum([error - least, largest - error], 0)
                 panel.errorbar(seconds, error, yerr=reach, label=mechanism, elinewidth=0.6, **style)

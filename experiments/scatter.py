@@ -9,16 +9,17 @@ from experiments.data import Task
 from experiments.drawing import in_words, legend, look, panels
 from experiments.privacy import best_parameter
 from experiments.progress import tracked
-from experiments.protocol import BERNSTEIN, FGT, OURS, RFF, Lab, noisy_answers, sweep
+from experiments.protocol import BERNSTEIN, FGT, OURS, RFF, UNASSISTED, Lab, noisy_answers, sweep
 from experiments.summary import column
 
 NAME = "scatter"
 TITLE = "Ground truth against private estimates"
 TEXT = (
     "One point for each query, from one release of each mechanism at its best parameter. The line "
-    "is where estimates are exact. Estimates beyond the frame are drawn at its edge."
+    "is where estimates are exact. Estimates beyond the frame are drawn at its edge. *dpkde, "
+    "plain*: asked without the model, where there is one."
 )
-_SHOWN = (BERNSTEIN, RFF, FGT, OURS)
+_SHOWN = (BERNSTEIN, RFF, FGT, UNASSISTED, OURS)
 
 
 def measure(task: Task, lab: Lab) -> list[Row]:

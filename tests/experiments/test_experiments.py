@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments import claims, data, drawing, protocol, run, sample_complexity, scaling, summary
+from experiments import (
+    claims,
+    data,
+    drawing,
+    protocol,
+    run,
+    sample_complexity,
+    scaling,
+    summary,
+    vectors,
+)
 from experiments.__main__ import as_bounds, main
 from experiments.cache import Cache, Row
 from experiments.settings import QUICK, Settings
@@ -304,6 +314,53 @@ def test_exact_kde_is_exact() -> None:
     assert np.allclose(data.exact_kde(points, points[:5], 1.5), exact, rtol=1e-10)
 
 
+def test_nothing_of_the_papers_is_assisted() -> None:
+    """Their releases have no model, and their answers are their tables' sums; ours have both."""
+    task = data.generated("clusters-50", 3000, 20)
+    for mechanism in protocol.MECHANISMS:
+        parameter = min(mechanism.grid(task, TINY))
+        if mechanism.obstacle(task, parameter) is None:
+            release = protocol.publish(task, 1.0, 0, mechanism.family(256))
+            assert release.model is None, mechanism.name
+            table = protocol.tabulate(task, mechanism.family(256))
+            answers, _ = table.answer(task.queries, protocol.NO_NOISE)
+            exact = table.pair.respond(task.queries, table.sums.astype(np.float64))
+            assert np.array_equal(answers, exact / len(task.points))
+    cloud = np.random.default_rng(0).normal(size=(5020, 50))
+    task = replace(task, points=cloud[20:], queries=cloud[:20], bandwidth=5.0, bounds=None)
+    rows = protocol._of_ours(task, 0, (1.0,))
+    assert [row["mechanism"] for row in rows] == [protocol.OURS, protocol.UNASSISTED]
+    assert rows[0]["error"] != rows[1]["error"]
+
+
+def test_public_vectors_tell_a_bandwidth() -> None:
+    encoder = vectors.Encoder()
+    some, others = encoder.vectors(2000, stream=0), encoder.vectors(2000, stream=1)
+    assert np.allclose(np.linalg.norm(some, axis=1), 1)
+    assert np.array_equal(some, encoder.vectors(2000, stream=0))
+    sigma = vectors.bandwidth_for(some, 0.02)
+    pairs = np.exp(-((some[:1000] - some[1000:]) ** 2).sum(axis=1) / sigma**2)
+    assert pairs.mean() == pytest.approx(0.02)
+    assert data.exact_kde(some, others[:500], sigma).mean() == pytest.approx(0.02, rel=0.15)
+    strange = data.exact_kde(some, encoder.strangers(500, stream=2), sigma)
+    assert strange.mean() < 0.01
+    assert vectors.told_apart(np.array([2.0, 3.0]), np.array([1.0, 2.5])) == 0.75
+
+
+def test_what_epsilon_buys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(vectors, "BUDGETS", (("1", "0"),))
+    assert vectors.main(["table", "--rows", "1000", "--releases", "1"]) == 0
+    heads, rule, line = capsys.readouterr().out.splitlines()
+    assert heads.count("|") == rule.count("|") == line.count("|")
+    assert line.startswith("| 1,000 | 1 | ")
+    page = (Path(__file__).parents[2] / "docs" / "embeddings.md").read_text(encoding="utf-8")
+    assert heads in page
+    vectors.picture(tmp_path / "small.png", rows=500, releases=1)
+    assert (tmp_path / "small.png").read_bytes().startswith(b"\x89PNG")
+
+
 def _curve(
     mechanism: str,
     epsilon: float,
@@ -387,6 +444,11 @@ Check = Callable[[list[Row]], claims.Verdict]
             claims.ours_wins_elsewhere,
             _curve(protocol.RFF, 0.1, [2], "a") + _curve(protocol.OURS, 0.1, [1], "a"),
             _curve(protocol.RFF, 0.1, [2], "a") + _curve(protocol.OURS, 0.1, [3], "a"),
+        ),
+        (
+            claims.assisted_is_no_worse,
+            _curve(protocol.UNASSISTED, 0.1, [1]) + _curve(protocol.OURS, 0.1, [1]),
+            _curve(protocol.UNASSISTED, 0.1, [1]) + _curve(protocol.OURS, 0.1, [1.1]),
         ),
         (
             claims.only_fourier_runs,

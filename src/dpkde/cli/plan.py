@@ -119,6 +119,12 @@ def _considered(plan: Plan) -> list[str]:
         lines.append(f"  chosen: {chosen.family.name}, {why}")
     elif len(plan.considered) > 1:
         lines.append(f"  chosen: {chosen.family.name}, since no other family can be used here")
+    modelled = [(layout, one) for layout, one in candidates if one.assisted is not None]
+    lines += [
+        f"  {layout.family.name}: error {one.assisted_error:.2g} if a model fits the data, as it "
+        "mostly does in many columns; families are compared without"
+        for layout, one in modelled
+    ]
     return lines
 
 

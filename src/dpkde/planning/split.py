@@ -46,9 +46,9 @@ def count_amount(choice: Choice, budget: Budget, view: Outlook) -> Amount:
             refusal = refusal or error
             continue
         foreseen = layout.predict(sight)
-        # A model drops most of the table's noise and none of the count's.
+        # A model, if one fits, drops much of the table's noise and none of the count's.
         left = foreseen.noise if foreseen.assisted is None else foreseen.assisted
-        size = min(foreseen.noise, left) * view.rows
+        size = math.sqrt(foreseen.noise * min(foreseen.noise, left)) * view.rows
         amount = _best_split(budget.guarantee, kind[0][0], size, density)
         # What the other table would have after this split, the layout being the same.
         after = expected(layout, _rehearsed(budget, amount, view).cases)

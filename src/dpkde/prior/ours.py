@@ -56,7 +56,7 @@ class ReleaseSession:
     release: Release | None = None
 
     def ask(self, queries: Points) -> Answered:
-        """Return what the release answers."""
+        """Return what the release answers, plainly: sums that a model takes no part in."""
         if self.release is None:
             self.release = publish_source(
                 self.private.source,
@@ -71,5 +71,5 @@ class ReleaseSession:
             release.count,
             release.kernel_sum_standard_error(queries),
             deviation_of(self.budget, "count"),
-            release.standard_error(queries),
+            release.standard_error(queries, assisted=False),
         )

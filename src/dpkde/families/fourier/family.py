@@ -53,9 +53,9 @@ MOST_CHOSEN = 1 << 14
 _STEP_BITS = 14
 _LEAST_STEP_BITS, _MOST_STEP_BITS = 6, 20
 _LIMIT = 1 << 30
-_UNEXPLAINED, _MISSED = 0.05, 0.03
-"""What a model leaves of q, and misses of the density, where it fits: about that on word vectors
-and on clouds of many kinds."""
+_UNEXPLAINED, _MISSED, _FITTED = 0.05, 0.01, 0.5
+"""What a model leaves of q and misses of the density, where it fits; and what of the noise comes
+back with its own parameters. About that on word vectors and on clouds of many kinds."""
 _SLACK = 310
 """What the check in `phases.turn` lets a pair be longer than 2^bits, for 22 bits; see the proof."""
 
@@ -184,8 +184,8 @@ class FourierLayout(Layout):
         """Noise from the best law; sampling √(q/2D), or √(q/D) in the phase form.
 
         q is the mean kernel value over pairs of records, for which `typical_density` stands. If a
-        model fits, it explains most of q, drops most of the noise where that is below q, and is off
-        by a part of the density itself.
+        model fits, it explains most of q, drops about half of the noise, and is off by a part of
+        the density itself.
         """
         d, form, density = self.frequencies, self.family.form, outlook.typical_density
         spread = density / (2 * d if form == "pairs" else d)
@@ -198,7 +198,7 @@ class FourierLayout(Layout):
             return plain
         left = math.hypot(plain.noise, math.sqrt(_UNEXPLAINED) * plain.approximation)
         gain = math.hypot(plain.noise, plain.approximation) / max(left, 1e-300)
-        kept = left * translation.remains(translation.limit(gain))
+        kept = left * max(translation.remains(translation.limit(gain)), _FITTED)
         return replace(plain, assisted=math.hypot(kept, _MISSED * density))
 
     @property
