@@ -107,6 +107,26 @@ def test_settings_files(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "ε = 1/3" in out
 
 
+def test_a_pilot_is_foretold_stated_and_can_be_left_out(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release = ["--columns", "lon,lat", "--bounds", "0:1", "--bandwidth", "0.1", "--epsilon", "20"]
+    planned = ["plan", *release, "--expected-rows", "2000"]
+    assert "pilot: publish pays 2% of the budget" in dpkde_(*planned, capsys=capsys)[1]
+    assert "pilot" not in dpkde_(*planned, "--no-pilot", capsys=capsys)[1]
+    Path("s.toml").write_text("pilot = false\n")
+    for options, stated in (
+        ([], True),
+        (["--no-pilot"], False),
+        (["--settings", "s.toml"], False),
+        (["--settings", "s.toml", "--pilot"], True),
+        (["--expected-rows", "2000"], False),
+    ):
+        code, _, err = dpkde_("publish", table, "-o", "r", *release, *options, capsys=capsys)
+        assert code == 0, err
+        assert ("  - pilot: ε = " in dpkde_("inspect", "r", capsys=capsys)[1]) == stated
+
+
 def test_plan_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = ["plan", "--bounds", "0:1", "--bandwidth", "0.2", "--expected-rows", "10000"]
     code, out, _ = dpkde_(*base, "--epsilon", "0.1,1", capsys=capsys)

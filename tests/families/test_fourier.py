@@ -167,10 +167,11 @@ def test_number_of_frequencies_follows_the_formula() -> None:
     for rows in (2_000, 20_000):
         best = 0.5 * rows * (3 * 0.05 / 8) ** 0.5
         view = _outlook(rows, (pure, MaxNorm), (pure, DiscreteLaplace))
-        assert 0.45 * best <= _frequencies(frame, view) <= 0.75 * best
+        assert 0.38 * best <= _frequencies(frame, view) <= 0.6 * best
         assert 0.7 * best <= _frequencies(plain, view) <= 1.3 * best
     gaussian = (Amount(rho=Fraction(1, 50)), DiscreteGaussian)
-    assert _frequencies(frame, _outlook(100_000, gaussian)) == 1 << 14
+    assert _frequencies(plain, _outlook(100_000, gaussian)) == 1 << 14
+    assert _frequencies(frame, _outlook(100_000, gaussian)) > 1 << 13
 
 
 def test_frequencies_of_many_columns_stay_small() -> None:

@@ -201,7 +201,8 @@ def test_the_choice_depends_on_the_noisy_count_alone(monkeypatch: pytest.MonkeyP
             return np.full(size, noise if size == 1 else 0)
 
         install(monkeypatch, fixed)
-        plan = dpkde.publish(points, kernel=KERNEL, bounds=BOUNDS, epsilon=1, seed=1).plan
+        settings: dict[str, Any] = {"kernel": KERNEL, "bounds": BOUNDS, "epsilon": 1, "seed": 1}
+        plan = dpkde.publish(points, **settings, pilot=False).plan  # see test_pilot for the other
         chosen[name] = (plan, [(c.family, c.prediction, c.obstacle) for c in plan.considered])
     assert chosen["smooth"] == chosen["heaped"]
     assert chosen["more"] != chosen["heaped"]

@@ -11,7 +11,7 @@ import math
 
 MOST_RISK = 1.1
 """A query's mean absolute error, at most, over that of the plain answer, errors being normal."""
-_FARTHEST = 2.0
+_FARTHEST, _HALVINGS = 2.0, 36
 
 
 def limit(gain: float) -> float:
@@ -23,7 +23,9 @@ def limit(gain: float) -> float:
     [0.45, 1.72, 2.0]
     """
     low, high = 0.0, _FARTHEST
-    for _ in range(60):
+    if risk(high) <= MOST_RISK * gain:
+        return high
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if risk(middle) <= MOST_RISK * gain else (low, middle)
     return low

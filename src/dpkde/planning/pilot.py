@@ -55,7 +55,6 @@ CHANCE, CHANCE_MOVED = 1.0, 8.0
 """How much |F|² differs between frequencies: its variance over p^{3/2}, p its mean."""
 _WIDE = (4.0, 1.5)
 """Bandwidths from which on a column tells of smoothness: the widest, or at least with a mesh."""
-_STRATA, _MOST_STRATIFIED = 64, 64
 _GRID = 4096
 _UNUSUAL = 0.15
 """How likely a density outside the usual range is, before the pilot, against one inside."""
@@ -107,16 +106,11 @@ class Pilot:
             return None
         halves = frame.halves()
         widths = np.zeros(0) if halves is None else 2 * halves
-        wide = next((list(k) for w in _WIDE if len(k := np.flatnonzero(widths >= w))), [])
+        wide = next((k.tolist() for w in _WIDE if len(k := np.flatnonzero(widths >= w))), [])
         layout = Fourier(2 * FEATURES[0] if wide else FEATURES[0]).layout(frame)
-        generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 1)))
-        chosen = _spread(frame, FEATURES[0], layout.step_bits, seed, generator)
+        chosen = spectrum.spread(frame.kernel, frame.dim, FEATURES[0], layout.step_bits, seed)
         if wide:
-            turns = 2.0 ** (32 - layout.step_bits) / (2 * math.pi)
-            moved = chosen.copy()
-            for j, row in enumerate(moved):
-                axis = wide[int(generator.integers(len(wide)))]
-                row[axis] = round(MOVED[j % 2] * turns) * (1 - 2 * int(generator.integers(2)))
+            moved = spectrum.moved(chosen, wide, MOVED, layout.step_bits, seed)
             chosen = np.stack([chosen, moved], axis=1).reshape(-1, frame.dim)
         bits = min(layout.family.lattice_bits[1], 62 - capacity_bits)
         return cls(layout.restore(bits, {"frequencies": np.ascontiguousarray(chosen)}), bool(wide))
@@ -187,21 +181,6 @@ class Pilot:
         else:
             smooth = _thirds(smoothness, weights.sum(axis=0))
         return tuple(Guess(p, s) for p in densities for s in smooth)
-
-
-def _spread(
-    frame: Frame, count: int, step_bits: int, seed: int, generator: np.random.Generator
-) -> NDArray[np.int32]:
-    """Return frequencies of the spectrum, spread evenly over its radii; so are their first half."""
-    if frame.dim > _MOST_STRATIFIED:  # all have about the same length there
-        return spectrum.draw(frame.kernel, frame.dim, count, step_bits, seed)[0]
-    drawn = spectrum.draw(frame.kernel, frame.dim, count * _STRATA, step_bits, seed)[0]
-    order = np.argsort((drawn.astype(np.float64) ** 2).sum(axis=1), kind="stable")
-    strata = order.reshape(count, _STRATA)[
-        np.arange(count), generator.integers(_STRATA, size=count)
-    ]
-    halves = (generator.permutation(strata[::2]), generator.permutation(strata[1::2]))
-    return np.asarray(drawn[np.concatenate(halves)])
 
 
 def affordable(budget: Budget, share: Fraction) -> Options:

@@ -7,6 +7,7 @@ phases are sums of integers modulo 2³²: the same on every machine and in every
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ MOST_NUMBERS, MOST_NUMBERS_CHOSEN = 1 << 28, 1 << 26
 MOST_COLUMNS = 1 << 20
 _BLOCK = 64
 _EXACT = 2.0**52
+_STRATA, _MOST_STRATIFIED = 64, 64
+"""Draws for each frequency that is chosen among them; and axes up to which radii differ much."""
 
 Integers = NDArray[np.int32]
 
@@ -51,3 +54,40 @@ def draw(
         frequencies[start : start + _BLOCK] = wrapped.astype(np.int32)[: count - start]
         phases[start : start + _BLOCK] = offsets.astype(np.int32)[: count - start]
     return frequencies, phases
+
+
+def spread(kernel: Kernel, dim: int, count: int, step_bits: int, seed: int) -> Integers:
+    """Return frequencies spread evenly over the radii of a spectrum; so are their first half.
+
+    Few of them then tell as much of its mean as more that are drawn freely.
+    """
+    if dim > _MOST_STRATIFIED:  # all have about the same length there
+        return draw(kernel, dim, count, step_bits, seed)[0]
+    generator = _apart(seed, 1)
+    drawn = draw(kernel, dim, count * _STRATA, step_bits, seed)[0]
+    order = np.argsort((drawn.astype(np.float64) ** 2).sum(axis=1), kind="stable")
+    strata = order.reshape(count, _STRATA)[
+        np.arange(count), generator.integers(_STRATA, size=count)
+    ]
+    halves = (generator.permutation(strata[::2]), generator.permutation(strata[1::2]))
+    return np.asarray(drawn[np.concatenate(halves)])
+
+
+def moved(
+    chosen: Integers, axes: Sequence[int], distances: Sequence[float], step_bits: int, seed: int
+) -> Integers:
+    """Return frequencies with one component each, of some axes, moved out to ± a distance in turn.
+
+    Distances are in radians per bandwidth.
+    """
+    generator, turns = _apart(seed, 2), 2.0 ** (32 - step_bits) / (2 * math.pi)
+    result = chosen.copy()
+    for j, row in enumerate(result):
+        axis = axes[int(generator.integers(len(axes)))]
+        row[axis] = round(distances[j % len(distances)] * turns) * (1 - 2 * generator.integers(2))
+    return result
+
+
+def _apart(seed: int, purpose: int) -> np.random.Generator:
+    """Return a stream beside those that frequencies are drawn from."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, purpose)))
