@@ -344,3 +344,16 @@ def test_sums_that_are_not_paid_for_are_not_read(rows: int) -> None:
     )
     assert _located(_middle(), sums, plan, rows, Errand(budget)) == []  # type: ignore[arg-type]
     assert budget.spends == ()
+
+
+def test_after_a_pilot_the_plan_is_for_what_it_leaves() -> None:
+    budget = rigged(constant(0), epsilon=2)
+    pilot = Pilot.of(FRAME, 40, 3)
+    assert pilot is not None
+    view = outlook(budget, FRAME, ROWS, None, 40)
+    choice = Choice.among(as_families("fourier"), FRAME, Typical())
+    sums = count_and_look(open_points(POINTS), FRAME, [pilot.pair], 1)[1][0]
+    after = _looked(pilot, sums, choice, view, Errand(budget))
+    (spend,) = budget.spends
+    assert spend.amount.epsilon is not None
+    assert {amount.epsilon for amount, _ in after.options} == {2 - spend.amount.epsilon}
