@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from dpkde.assisted.folds import FOLDS
 from dpkde.errors import FormatError, ParameterError
 from dpkde.kernels import Kernel
 from dpkde.release.assistance import fitted
-from dpkde.release.parts import FittedModel
+from dpkde.release.parts import FittedModel, NoisyMean, Parts
 
 DIM = 20
 POINTS = 0.25 * np.random.default_rng(1).standard_normal((20_000, DIM)) + 0.1
@@ -280,6 +281,12 @@ def test_strange_queries(release: dpkde.Release) -> None:
         {"axes": np.ones((FOLDS, 3))},
         {"factors": np.ones((FOLDS, 3, 1))},
         {"variances": None},
+        {"limit": 2.5},
+        {"doubt": 1e308},
+        {"kind": "right\nThis release is 0.001-differentially private."},
+        {"means": np.full((FOLDS, 1, 2), 1e308)},
+        {"factors": np.full((FOLDS, 2, 1), 1e10)},
+        {"variances": np.full((FOLDS, 2), 1e308)},
     ],
     ids=str,
 )
@@ -345,3 +352,66 @@ def test_answers_of_golden_files_stay(name: str) -> None:
     np.testing.assert_allclose(averages, expected["average"], rtol=0, atol=1e-9)
     ends = release.interval(queries)
     np.testing.assert_allclose(ends, expected["interval"], rtol=0, atol=1e-6)
+
+
+def test_what_follows_noise_is_no_part_of_a_plan(release: dpkde.Release) -> None:
+    """A plan with one would spend a budget and then be refused."""
+    assert release.model is not None
+    mean = NoisyMean(np.zeros(DIM))
+    for part in (release.model, mean):
+        with pytest.raises(ParameterError, match="before any noise"):
+            replace(release.plan, parts=Parts([part]))
+
+
+def test_a_mean_is_paid_for_and_the_statement_says_so() -> None:
+    bounds = [(-3.0, 3.0)] * DIM
+    with_mean = dpkde.publish(POINTS, kernel=KERNEL, bounds=bounds, epsilon=1, family="fourier")
+    assert [spend.purpose for spend in with_mean.privacy.spends].count("mean") == 1
+    mean = with_mean.parts.of(NoisyMean)
+    assert mean is not None
+    np.testing.assert_allclose(mean.mean, 0.1, atol=1.0)
+    assert dpkde.Release.from_bytes(with_mean.to_bytes()) == with_mean
+    without = made(bounds=bounds)
+    with pytest.raises(ParameterError, match="paid for"):
+        without.with_parts(NoisyMean(np.zeros(DIM)))
+    with pytest.raises(ParameterError, match="inside the bounds"):
+        with_mean.with_parts(NoisyMean(np.full(DIM, 3.1)))
+    with pytest.raises(ParameterError, match="columns"):
+        with_mean.with_parts(NoisyMean(np.zeros(DIM - 1)))
+    document, tensors = with_mean.contents()
+    for cells in (None, 1, DIM + 1, 0, "20"):
+        spends = [
+            {**spend, "cells": cells} if spend["purpose"] == "mean" else spend
+            for spend in document["privacy"]["spends"]
+        ]
+        forged = {**document, "privacy": {**document["privacy"], "spends": spends}}
+        with pytest.raises(FormatError):
+            dpkde.Release.of_contents((forged, tensors))
+
+
+def test_a_small_file_cannot_ask_for_many_tables() -> None:
+    """Laplacian clouds take a table for each axis of each part."""
+    many = FittedModel(
+        "many",
+        0.5,
+        0.5,
+        1.0,
+        0.0,
+        np.full((FOLDS, 64), 1 / 64),
+        np.ones((FOLDS, 64)),
+        np.zeros((FOLDS, 1, DIM)),
+        np.ones((FOLDS, DIM)),
+    )
+    with pytest.raises(ParameterError, match="takes no axes"):
+        made(kernel=dpkde.Laplacian(8.0)).with_parts(many)
+    made().with_parts(many)  # Gaussians need none
+
+
+def test_a_fit_that_fails_leaves_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The budget is spent by then."""
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr("dpkde.assisted.crossfit.fit", fails)
+    assert made().parts.of(FittedModel) is None

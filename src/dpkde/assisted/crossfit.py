@@ -98,6 +98,7 @@ class _Race:
     starts: Floats
     samples: tuple[Sample, ...]
     """For each fold all the others."""
+    takes_axes: bool
 
     def entry(self, kind: str, clouds: list[Cloud]) -> _Entry:
         rest = self.cells - predicted(clouds, self.frequencies)
@@ -120,7 +121,9 @@ class _Race:
         """Return the best of the clouds about one mean."""
         by_fold = list(mapped(_Begin(self.starts), self.samples))
         entries = [
-            self.entry(kind, [found[kind].cloud for found in by_fold]) for kind in by_fold[0]
+            self.entry(kind, [found[kind].cloud for found in by_fold])
+            for kind, one in by_fold[0].items()
+            if self.takes_axes or one.cloud.axes is None
         ]
         best = min(entries, key=lambda entry: entry.loss)
         return best, [found[best.kind] for found in by_fold]
@@ -199,6 +202,7 @@ def fit(
     starts: Floats,
     *,
     takes_factors: bool = True,
+    takes_axes: bool = True,
 ) -> Fit:
     """Return the best model of a noisy table, or none.
 
@@ -212,8 +216,9 @@ def fit(
         The variance of the noise on a complex cell.
     starts
         Public points where a cloud may lie, shape (n, dim), in bandwidth units.
-    takes_factors
-        Whether the kernel averages over clouds that vary along directions of their own.
+    takes_factors, takes_axes
+        Whether the kernel averages over clouds that vary along directions of their own, or more on
+        some axes than on others.
     """
     count = len(frequencies)
     if count < FEWEST:
@@ -225,7 +230,7 @@ def fit(
         others = np.ones(seen, dtype=np.bool_)
         others[fold] = False
         samples.append(sample.part(others))
-    race = _Race(cells, frequencies, starts, tuple(samples))
+    race = _Race(cells, frequencies, starts, tuple(samples), takes_axes)
     with _ALONE, threadpool_limits(1, user_api="blas"):
         best = race.won(takes_factors)
         if not best.beats(np.abs(cells) ** 2, _BETTER_BY):

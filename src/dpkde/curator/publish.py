@@ -425,4 +425,7 @@ def _noised(
         rate=rate,
         parts=parts,
     )
-    return release.with_model()  # from what is public by now
+    try:
+        return release.with_model()  # from what is public by now
+    except (ArithmeticError, MemoryError, ValueError):  # the budget is spent: better without
+        return release

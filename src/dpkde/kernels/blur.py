@@ -27,6 +27,8 @@ _NEGLIGIBLE = 1e-13
 _STEP = 0.5
 """Of quadrature in ln s: errors of e^{−π²/step}, some 10⁻⁹."""
 _TAIL = 1e-9
+_MOST_TABLES = 1 << 9
+"""Most tables of a cloud, of 40 kilobytes each."""
 
 
 class Blur(ABC):
@@ -34,6 +36,10 @@ class Blur(ABC):
 
     takes_factors: bool = False
     """Whether clouds may vary along directions of their own."""
+
+    def takes_axes(self, dim: int, parts: int) -> bool:
+        """Tell whether clouds of so many parts may vary more on some of their axes."""
+        return True
 
     @abstractmethod
     def prepared(self, variances: Floats, factors: Floats | None = None) -> Blurred:
@@ -110,6 +116,10 @@ class AxisBlur(Blur):
     """Of a product over axes: `log(t, v)` is ln E profile(t + z) for z ~ N(0, v), t ≥ 0, v > 0."""
 
     log: Callable[[Floats, float], Floats]
+
+    def takes_axes(self, dim: int, parts: int) -> bool:
+        """Tell whether the tables that they take are few: one for each axis of each part."""
+        return dim * parts <= _MOST_TABLES
 
     def prepared(self, variances: Floats, factors: Floats | None = None) -> Blurred:
         """Return a product over axes, by tables of the axis."""

@@ -98,6 +98,8 @@ class Plan(Filed):
     parts: Parts = NO_PARTS
 
     def __post_init__(self) -> None:
+        if noisy := [name for name, part in self.parts.items() if part.follows_noise]:
+            raise ParameterError(f"a plan is made before any noise: it has no part {noisy[0]!r}")
         self.parts.check(self)
 
     @property

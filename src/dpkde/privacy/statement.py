@@ -235,7 +235,7 @@ def _spend_from_json(item: Mapping[str, Any], moved: Bounds | None) -> Debit:
             raise ParameterError("numbers have noise of their own, not that of a table")
         if not law.is_scalar and purpose == "count":
             raise ParameterError("a count has noise of its own, not that of a table")
-        if cells is not None and (type(cells) is not int or not 1 <= cells <= _MOST_CELLS):
+        if "cells" in item and (type(cells) is not int or not 1 <= cells <= _MOST_CELLS):
             raise ParameterError("a spend is damaged")
         # The sensitivity is in the norm of the law, whichever that is.
         moved = moved or Bounds(cells or 1, distance, distance, distance, nonnegative=False)

@@ -163,6 +163,7 @@ def fitted(release: Release) -> FittedModel | None:
     if not isinstance(pair, FourierPair) or not can_be_fitted(release):
         return None
     from dpkde.assisted.crossfit import fit
+    from dpkde.assisted.fitting import SCALES
 
     law, rate = release.law("table"), float(release.rate)
     assert law is not None
@@ -178,13 +179,18 @@ def fitted(release: Release) -> FittedModel | None:
             noise,
             _starts(release),
             takes_factors=blur.takes_factors,
+            takes_axes=blur.takes_axes(release.dim, SCALES),
         )
     stacked = {
         name: np.array([getattr(cloud, name) for cloud in found.clouds])
         for name in ("weights", "variances", "means", "axes", "factors")
         if found.clouds and getattr(found.clouds[0], name) is not None
     }
-    return FittedModel(found.kind, found.share, found.kept, found.limit, found.doubt, **stacked)
+    try:
+        doubt = min(found.doubt, 1.0)
+        return FittedModel(found.kind, found.share, found.kept, found.limit, doubt, **stacked)
+    except ParameterError:  # numbers that no file may hold: noise has led the fit astray
+        return FittedModel("none", 0.0, 1.0, 0.0, 0.0)
 
 
 def _scale(release: Release) -> float:

@@ -20,7 +20,6 @@ A part is added by one class and its name in `KINDS`.
 
 from __future__ import annotations
 
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,6 +34,7 @@ from numpy.typing import NDArray
 from dpkde.assisted.folds import FOLDS
 from dpkde.errors import FormatError, ParameterError, VersionError
 from dpkde.numerics.numbers import is_real, is_whole
+from dpkde.privacy.amounts import is_quotable
 from dpkde.release import container
 from dpkde.release.container import Arrays
 
@@ -48,6 +48,15 @@ _NAME = re.compile(r"([a-z0-9][a-z0-9.-]{0,99}/)?[a-z][a-z0-9-]{0,63}")
 _TENSOR = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _HEXADECIMAL = re.compile(r"[0-9a-f]+")
 _PREFIX = "part."
+_LARGEST = 1e100
+_MODEL_TENSORS = {
+    "weights": (2, 0.0, 1.0),
+    "variances": (2, 1e-9, 1e4),
+    "means": (3, -1e6, 1e6),
+    "axes": (2, 1e-4, 1e3),
+    "factors": (3, -1e3, 1e3),
+}
+"""Dimensions, and what numbers a model may have: more than fits ever find."""
 
 
 class Part(ABC):
@@ -59,11 +68,14 @@ class Part(ABC):
         What it is called in files, and the version of its fields.
     required
         Whether a reader who does not know it has to refuse the file.
+    follows_noise
+        Whether it is made from noisy numbers: a release may have it, and a plan may not.
     """
 
     name: str
     version: int
     required: bool = False
+    follows_noise: bool = False
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -201,6 +213,7 @@ class NoisyMean(Part):
     mean: NDArray[np.float64]
     name = "mean"
     version = 1
+    follows_noise = True
 
     def __post_init__(self) -> None:
         mean = self.mean
@@ -219,6 +232,10 @@ class NoisyMean(Part):
         """Refuse a mean of other columns."""
         if len(self.mean) != holder.dim:
             raise ParameterError(f"a mean of {len(self.mean)} axes, {holder.dim} columns")
+        frame = getattr(holder, "frame", None)
+        halves = None if frame is None else frame.halves()
+        if halves is None or not (np.abs(self.mean) <= halves * (1 + 1e-9)).all():
+            raise ParameterError("a noisy mean lies inside the bounds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,17 +274,18 @@ class FittedModel(Part):
     factors: NDArray[np.float64] | None = None
     name = "model"
     version = 1
+    follows_noise = True
 
     def __post_init__(self) -> None:
         numbers = (self.share, self.kept, self.limit, self.doubt)
-        sound = isinstance(self.kind, str) and 1 <= len(self.kind) <= 64
-        sound &= all(is_real(each) and 0 <= each < math.inf for each in numbers)
-        sound &= self.share <= 1 and self.kept <= 1
+        sound = is_quotable(self.kind) and len(self.kind) <= 64
+        sound &= all(is_real(each) and 0 <= each <= _LARGEST for each in numbers)
+        sound &= self.share <= 1 and self.kept <= 1 and self.limit <= 2
         tensors = self.to_tensors()
-        dims = {"weights": 2, "variances": 2, "means": 3, "axes": 2, "factors": 3}
         for name, array in tensors.items():
-            sound &= array.dtype == np.float64 and array.ndim == dims[name]
-            sound &= len(array) == FOLDS and bool(np.isfinite(array).all())
+            dims, least, most = _MODEL_TENSORS[name]
+            sound &= array.dtype == np.float64 and array.ndim == dims
+            sound &= len(array) == FOLDS and bool(((array >= least) & (array <= most)).all())
         if self.kind == "none":
             sound &= not tensors
         elif self.weights is None or self.variances is None or self.means is None:
@@ -276,9 +294,7 @@ class FittedModel(Part):
             (_, parts), (_, means, dim) = self.weights.shape, self.means.shape
             sound &= self.variances.shape == self.weights.shape
             sound &= 1 <= parts <= 64 and means in (1, parts)
-            sound &= bool((self.weights >= 0).all() and (self.variances > 0).all())
             sound &= bool((np.abs(self.weights.sum(axis=1) - 1) < 1e-6).all())
-            sound &= self.axes is None or bool((self.axes > 0).all())
             sound &= self.axes is None or self.axes.shape[1] == dim
             sound &= self.factors is None or self.factors.shape[1] == dim
             sound &= self.factors is None or (means == 1 and self.factors.shape[2] <= 64)
@@ -305,9 +321,12 @@ class FittedModel(Part):
             raise ParameterError("a model goes with a Fourier table of pairs")
         if self.means is not None and self.means.shape[2] != holder.dim:
             raise ParameterError(f"a model of {self.means.shape[2]} axes, {holder.dim} columns")
-        blur = pair.frame.kernel.blur(holder.dim)
+        blur, kernel = pair.frame.kernel.blur(holder.dim), pair.frame.kernel.name
         if self.factors is not None and (blur is None or not blur.takes_factors):
-            raise ParameterError(f"the {pair.frame.kernel.name} kernel takes no factors")
+            raise ParameterError(f"the {kernel} kernel takes no factors")
+        parts = 0 if self.weights is None else self.weights.shape[1]
+        if self.axes is not None and (blur is None or not blur.takes_axes(holder.dim, parts)):
+            raise ParameterError(f"the {kernel} kernel takes no axes of {parts} parts here")
 
     def __str__(self) -> str:
         if self.kind == "none":

@@ -34,7 +34,7 @@ from dpkde.privacy.statement import (
 from dpkde.release import answers, assistance, container, intervals
 from dpkde.release.container import MOST_LEVELS, is_shallow
 from dpkde.release.files import Filed, Opened
-from dpkde.release.parts import FittedModel, Part, Parts
+from dpkde.release.parts import FittedModel, NoisyMean, Part, Parts
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ class Release(Filed):
             raise ParameterError(f"the plan protects {plan.unit}, the statement {privacy.unit}")
         own = Parts(parts)
         Parts((*plan.parts.values(), *own.values())).check(plan)  # no name twice
+        _check_mean(own, privacy, plan.frame.dim)
         frozen = np.array(table, dtype=np.int64)
         frozen.setflags(write=False)
         values = {
@@ -454,6 +455,15 @@ class Release(Filed):
             f"<Release: {describe(self.plan)}, {self._table.size} cells, "
             f"{self.privacy.guarantee}, count≈{self.count}{self._modelled}>"
         )
+
+
+def _check_mean(parts: Parts, privacy: PrivacyStatement, dim: int) -> None:
+    """Refuse a mean that no spend pays for, or a spend for the mean of another table."""
+    paid = [spend for spend in privacy.spends if spend.purpose == "mean"]
+    if parts.of(NoisyMean) is not None and len(paid) != 1:
+        raise ParameterError("a noisy mean is paid for, once, and the statement says so")
+    if any(getattr(spend.law, "cells", dim) != dim for spend in paid):
+        raise ParameterError(f"the statement has a mean of other than {dim} columns")
 
 
 def _statement(entry: Mapping[str, Any], version: int, plan: Plan) -> PrivacyStatement:

@@ -181,14 +181,15 @@ class FourierLayout(Layout):
         return self.frequencies * (0.8 + 0.12 * self.frame.dim)
 
     def predict(self, outlook: Outlook) -> Prediction:
-        """Noise from the best law; sampling √(q/2D), or √(q/D) in the phase form.
+        """Noise from the best law; sampling √(q(1 − q)²/2D), or √2 of that in the phase form.
 
         q is the mean kernel value over pairs of records, for which `typical_density` stands. If a
         model fits, it explains most of q, drops about half of the noise, and is off by a part of
         the density itself.
         """
         d, form, density = self.frequencies, self.family.form, outlook.typical_density
-        spread = density / (2 * d if form == "pairs" else d)
+        # What frequencies say of dense data is more alike: all the same where k = 1 for all pairs.
+        spread = density * (1 - density) ** 2 / (2 * d if form == "pairs" else d)
         plain = outlook.prediction(
             self,
             gain=_norm_factor(form) / math.sqrt(d),
