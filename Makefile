@@ -48,6 +48,8 @@ bench: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	$(BIN)/python benchmarks/low_dimension.py
 	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/assisted.py kinds times --quick
+	$(BIN)/python benchmarks/plans.py --releases 2
 
 experiments: $(VENV)/ready
 	$(BIN)/python -m experiments --quick

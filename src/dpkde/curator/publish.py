@@ -127,7 +127,7 @@ def publish(
         True: the promise holds for all queries inside the bounds at once, however they are chosen.
     pilot
         False: no private look at the data before the plan. Otherwise, where the noisy count makes
-        it worth it, some two to eight per cent of the budget are paid for how dense and smooth the
+        it worth it, two to four per cent of the budget are paid for how dense and smooth the
         data are; and one to five for a noisy mean, where a `Fourier` table in wide bounds is
         planned, for its model to begin with. There is none where the points are read only once
         (`expected_rows`, a plan, a sketch, a family with its parameters) or where something is

@@ -47,7 +47,7 @@ FEATURES = (16, 8)
 """How many frequencies of each kind: noise grows with them, and chance in drawing them falls."""
 MOVED = (4.0, 2 * math.pi)
 """How far one component of a frequency is moved, over the bandwidth; in turn."""
-SHARES = (Fraction(1, 50), Fraction(1, 25), Fraction(1, 16), Fraction(1, 12))
+SHARES = (Fraction(1, 50), Fraction(1, 25))
 """What may be paid, of the whole budget."""
 NOISY = 0.018
 """The largest v that is worth it: against densities of some hundredths, as the mean of several."""

@@ -58,6 +58,7 @@ Bound = Literal["refined", "product"]
 
 MAX_ORDER = 24
 _CUTOFFS = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)
+_MANY_AXES = 5
 MOST_AXES = 256
 """Beyond few axes there is a single term an axis left, and splines do better."""
 
@@ -143,6 +144,9 @@ class FastGauss(Family):
             for cutoff in cutoffs
         ]
         fitting = [layout for layout in every if layout.log_cells <= math.log(MOST_CHOSEN) + 1e-9]
+        if sum(size > 1 for size in every[0].sizes) >= _MANY_AXES:
+            # Of order 1 the table is a histogram: off on each axis, and in many by most of it.
+            fitting = [layout for layout in fitting if layout.order > 1] or fitting
         if not fitting:
             raise ParameterError(
                 "a fast Gauss table has at least one cell for each unit cell of the domain, and "
