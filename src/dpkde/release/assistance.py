@@ -30,6 +30,7 @@ from dpkde.space.domain import Box
 
 if TYPE_CHECKING:
     from dpkde.kernels.blur import Blur
+    from dpkde.release.answering import Answering
     from dpkde.release.release import Release
 
 Floats = NDArray[np.float64]
@@ -129,7 +130,7 @@ class Assistance:
         return np.clip((1 - self.model.kept) * look.rest, -limit, limit)
 
 
-def assistance(release: Release, assisted: bool | None, groups: int = 1) -> Assistance | None:
+def assistance(release: Answering, assisted: bool | None, groups: int = 1) -> Assistance | None:
     """Return what helps to answer, or None for plain answers.
 
     `assisted` None: yes, unless the release has a promise, which is kept by plain answers, or a
