@@ -129,6 +129,22 @@ class Cloud:
 
         return kde
 
+    def share(self, low: Floats, high: Floats, widened: float) -> Floats:
+        """Return its share in boxes, shape (n_boxes, dim), blurred by a normal law on each axis.
+
+        `widened` is the variance of that. Only for clouds without factors.
+        """
+        from scipy.special import ndtr
+
+        axes = np.ones(self.dim) if self.axes is None else self.axes
+        means = np.broadcast_to(self.means, (len(self.weights), self.dim))
+        shares = np.zeros(len(low))
+        for weight, variance, mean in zip(self.weights, self.variances, means, strict=True):
+            spread = np.sqrt(variance * axes + widened)
+            sides = ndtr((high - mean) / spread) - ndtr((low - mean) / spread)
+            shares += weight * sides.prod(axis=1)
+        return shares
+
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         """Return about `count` points of it, as many of each part as its weight says."""
         axes = np.ones(self.dim) if self.axes is None else self.axes

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, ParameterError
+from dpkde.families.reading import Asked, Reading
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Adjacency, Bounds
@@ -438,6 +439,32 @@ class Pair(ABC):
     def draws(self) -> int:
         """How many independent draws an answer is the mean of; 0 where nothing is random."""
         return 0
+
+    def read(self, asked: Sequence[Asked]) -> Reading:
+        """Return the weights of what is asked along each axis, over 2^bits; see `reading`.
+
+        ParameterError where the family cannot tell.
+        """
+        raise ParameterError(
+            f"the {self.layout.family.name} family answers at points only: shares of regions, "
+            "marginals and distribution functions need family='spline', 'fastgauss' or 'fourier'"
+        )
+
+    @property
+    def knows_the_whole(self) -> bool:
+        """Whether its weights on the whole line are exact: each record then counts as one.
+
+        So it has marginals, and knows what a distribution function ends with.
+        """
+        return False
+
+    def edge_error(self, columns: Sequence[int]) -> tuple[float, NDArray[np.float64]]:
+        """Return a typical bias over an answer of some columns; and that at an edge of each.
+
+        The bias of a share is made at the edges of its region, over the whole line it is none: it
+        is told in units of the kernel's value there. Zero where the family's error is no bias.
+        """
+        return 0.0, np.zeros(len(columns))
 
     @abstractmethod
     def weights(self, queries: Points) -> Weights:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any, ClassVar, cast
@@ -65,6 +65,14 @@ class Kernel(ABC):
         names = [field.name for field in fields(cast("Any", self)) if field.init]
         values = {name: getattr(self, name) for name in names}
         return values | {name: self.bandwidth.to_json() for name in names if name == "bandwidth"}
+
+    def along(self, axes: Sequence[int]) -> Kernel:
+        """Return the kernel of some axes, where it is a product over axes and no matrix."""
+        bandwidth = self.bandwidth
+        if bandwidth.is_scalar:
+            return self
+        kept = [bandwidth.value[axis] for axis in axes]
+        return type(self)(**(self.to_json() | {"bandwidth": kept}))
 
     @property
     def home(self) -> str:

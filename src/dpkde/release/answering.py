@@ -5,18 +5,20 @@ Each method is a line or two: what it does is in the module that it calls.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpkde.planning.plan import Plan
 from dpkde.planning.promise import Promise
 from dpkde.privacy.budget import Spend
 from dpkde.privacy.laws import Law
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.release import answers, intervals
+from dpkde.release import answers, distribution, intervals, marginals, regions
+from dpkde.release.marginals import Conditional
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
@@ -62,6 +64,10 @@ class Answering:
     def _assistance(self) -> Assistance | None:
         """What helps to answer, where a model was fitted."""
         return None
+
+    def viewed(self, plan: Plan) -> Answering:
+        """Return another reading of the same table, by a plan whose table has the same cells."""
+        raise NotImplementedError  # abstract
 
     @property
     def kernel(self) -> Kernel:
@@ -207,3 +213,128 @@ class Answering:
         for that.
         """
         return intervals.interval(self, queries, level, bias, assisted)
+
+    def mass(
+        self,
+        boxes: Any,
+        *,
+        smoothed: bool = True,
+        clip: bool = True,
+        assisted: bool | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the share of the density in each region, clipped to [0, 1].
+
+        That of the smoothed density, the integral of `kde` over the region divided by that of the
+        kernel: in closed form for boxes, by `Spline`, `FastGauss` (all cells, without its cutoff)
+        and `Fourier`. The whole space has all records: 1, but for the noise. Rows that are not in
+        the table, dropped or not finite, are in no region.
+
+        Parameters
+        ----------
+        boxes
+            One box of shape (dim, 2), with an answer of shape (), or several of shape
+            (n_boxes, dim, 2), with one of shape (n_boxes,). Ends may be infinite, or None in a
+            list. Or intervals by column, ``{"lon": (-74, -73.9)}``, other columns being whole; or
+            a list of those. Or, for two columns, polygons: GeoJSON, or whatever has a
+            ``__geo_interface__``; a feature collection or a list has an answer of shape
+            (n_regions,). Their coordinates are in the order of the columns (longitude first where
+            the names say so), and what they enclose is cut into strips until the share changes by
+            10⁻⁷ at most. A box with an end that is no number gets NaN.
+        smoothed
+            False: the share of the records themselves, as well as the table tells it. Its edges are
+            fits of a step, `Spline`'s about a spacing wide and `FastGauss`'s a bandwidth; beyond
+            that it is unbiased. Boxes only.
+        clip
+            False leaves values below 0 and above 1, which noise produces, as they are.
+        assisted
+            False: the plain estimate. None: where a model helps to answer (`Fourier`, Gaussian
+            kernel, clouds along the axes), its share in each box with all of the correction that
+            the table shows; else plain.
+
+        Notes
+        -----
+        Infinite ends of a `Fourier` release are cut where records and the kernel end, which takes
+        bounds. Its noise grows with the region: `mass_standard_error` tells.
+        """
+        return regions.mass(self, boxes, smoothed=smoothed, clip=clip, assisted=assisted)
+
+    def mass_standard_error(
+        self, boxes: Any, *, smoothed: bool = True, assisted: bool | None = None
+    ) -> NDArray[np.float64]:
+        """Return the standard deviation that the noise gives to `mass` in each region.
+
+        Exact where the count is public; otherwise to first order in the count's noise. What the
+        family itself adds, its bias or its random draws, comes on top, and `mass_interval` has it.
+        """
+        return regions.mass_standard_error(self, boxes, smoothed=smoothed, assisted=assisted)
+
+    def mass_interval(
+        self, boxes: Any, level: float = 0.95, *, assisted: bool | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lower and upper ends of an interval for the share of each region.
+
+        It holds the smoothed share of the data with probability `level`, for each region on its
+        own: by the exact law of the noise on table and count, widened by the family's own error.
+        For `Spline` and `FastGauss` that is twice a typical bias, made at the edges of a box; for
+        `Fourier` what its frequencies show.
+        """
+        return regions.mass_interval(self, boxes, level, assisted=assisted)
+
+    def records(self, boxes: Any, *, smoothed: bool = True) -> NDArray[np.float64]:
+        """Return the number of records in each region: `mass` in numbers, not clipped.
+
+        The noise on the count is not in it. Regions are those of `mass`.
+        """
+        return regions.records(self, boxes, smoothed=smoothed)
+
+    def records_standard_error(self, boxes: Any, *, smoothed: bool = True) -> NDArray[np.float64]:
+        """Return the standard deviation that the noise gives to `records`, exactly."""
+        return regions.records_standard_error(self, boxes, smoothed=smoothed)
+
+    def marginal(self, columns: str | int | Sequence[str | int]) -> Answering:
+        """Return a view of some columns, by names or numbers: it answers as a release of them.
+
+        Its `kde` is that of the records' values in those columns, with the kernel of those columns;
+        in closed form, for `Spline` and `FastGauss`. It costs nothing, keeps no promise, and is not
+        a file. Each column that is left out adds the noise of its cells.
+        """
+        return marginals.marginal(self, columns)
+
+    def conditional(self, given: Mapping[str | int, float]) -> Conditional:
+        """Return the density of the other columns, given values of some: ``{"trip distance": 3}``.
+
+        Its `kde` is on the kernel's scale, from 0 to 1: joint over marginal; divided by
+        ``conditional.kernel.integral(conditional.dim)`` it integrates to one. See `Conditional`.
+        For `Spline` and `FastGauss`.
+        """
+        return marginals.conditional(self, given)
+
+    def cdf(self, values: ArrayLike, column: str | int | None = None) -> NDArray[np.float64]:
+        """Return the share of a column's smoothed density up to each value.
+
+        It never falls and lies within [0, 1], whatever the noise; an answer does not depend on what
+        else is asked. A column is named or numbered; a release of one column needs none.
+        """
+        return distribution.cdf(self, values, column)
+
+    def cdf_interval(
+        self, values: ArrayLike, level: float = 0.95, column: str | int | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of an interval for `cdf` at each value, on its own; see `mass_interval`.
+
+        About the estimate before it was made monotone, so that `cdf` may lie near one of its ends.
+        """
+        return distribution.cdf_interval(self, values, level, column)
+
+    def quantile(self, shares: ArrayLike, column: str | int | None = None) -> NDArray[np.float64]:
+        """Return the first value at which `cdf` reaches each share; 0.5 asks for the median."""
+        return distribution.quantile(self, shares, column)
+
+    def quantile_interval(
+        self, shares: ArrayLike, level: float = 0.95, column: str | int | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of an interval for the quantile of each share, on its own.
+
+        It holds all values whose interval by `cdf_interval` holds the share.
+        """
+        return distribution.quantile_interval(self, shares, level, column)

@@ -21,6 +21,7 @@ release holds ρ^d cells for each unit cell of the domain.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -44,6 +45,7 @@ from dpkde.families.base import (
 )
 from dpkde.families.fastgauss import worst
 from dpkde.families.fastgauss.expansion import hermite_functions, quality, terms
+from dpkde.families.reading import Asked, Product, Reading, rows_of
 from dpkde.families.spline.family import MOST_CELLS
 from dpkde.families.spline.forecast import MOST_CHOSEN
 from dpkde.families.spline.grid import unbounded
@@ -325,6 +327,34 @@ class FastGaussPair(Pair):
         rows[squares > cutoff**2] = 0.0
         flat = rows.reshape(count, -1)
         return Weights(flat, np.full(flat.shape[1], float(copies)))
+
+    def read(self, asked: Sequence[Asked]) -> Reading:
+        """Return a product over axes, of all cells: the cutoff is left out."""
+        from dpkde.families.fastgauss.intervals import CellAxis
+
+        rows = zip(_halves(self.frame), self.layout.sizes, strict=True)
+        axes = [CellAxis(half, size, self.layout.order) for half, size in rows]
+        factors = tuple(entry.of(axis) for entry, axis in zip(asked, axes, strict=True))
+        copies = self.layout.family.repetitions
+        return Product(rows_of(asked), factors, 1 / 2**self.bits, copies, self._axis_by_axis)
+
+    def _axis_by_axis(self, copy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return one copy of the table with the powers of an axis beside its cells."""
+        sizes, dim = self.layout.sizes, self.frame.dim
+        tensor = copy.reshape(*sizes, *[self.layout.order] * dim)
+        return tensor.transpose([k for axis in range(dim) for k in (axis, dim + axis)])
+
+    @property
+    def knows_the_whole(self) -> bool:
+        """The first power of a cell is the number of its records."""
+        return True
+
+    def edge_error(self, columns: Sequence[int]) -> tuple[float, NDArray[np.float64]]:
+        """Return the relative error; at an edge that over π, as errors change with the cells."""
+        halves = _halves(self.frame)
+        kept = tuple(halves[column] for column in columns)
+        error = quality(self.layout.order, self.layout.cutoff, kept)[0]
+        return error, np.full(len(columns), error / np.pi)
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return the length of g, over √repetitions and 2^bits."""

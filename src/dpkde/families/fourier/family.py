@@ -15,6 +15,7 @@ Cost: O(D·d) a record and a query; the release holds D·d 32-bit frequencies an
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -40,6 +41,7 @@ from dpkde.families.base import (
     spread_of_repetitions,
 )
 from dpkde.families.fourier import spectrum
+from dpkde.families.reading import Asked, Reading, rows_of
 from dpkde.kernels import Points
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.quantiles import Weights
@@ -343,6 +345,32 @@ class FourierPair(Pair):
         features = np.concatenate(turned if self.form == "pairs" else turned[:1], axis=1)
         scale = _norm_factor(self.form) ** 2 / self.count / 2.0 ** (22 + self.bits)
         return Weights(features * scale, np.ones(features.shape[1]))
+
+    def read(self, asked: Sequence[Asked]) -> Reading:
+        """Return waves integrated over boxes, places among their sides if the kernel is a product.
+
+        Infinite ends are cut beyond the bounds; without bounds they are refused.
+        """
+        from dpkde.families.fourier import intervals
+
+        frame = self.frame
+        halves, reach = frame.halves(), intervals.reach_of(frame)
+        sides = [
+            entry.of(intervals.WaveAxis(None if halves is None else float(halves[k]), reach))
+            for k, entry in enumerate(asked)
+        ]
+        count = rows_of(asked)
+        centers, lengths = (
+            np.column_stack([np.broadcast_to(side[i], count) for side in sides]) for i in (0, 1)
+        )
+        over = int((lengths[:1] >= 0).sum())
+        if over == frame.dim:
+            integral = frame.kernel.integral(frame.dim) / frame.kernel.bandwidth.determinant(
+                frame.dim
+            )
+        else:
+            integral = frame.kernel.shape.integral(over) if over else 1.0
+        return intervals.Waves(self, centers, lengths, integral)
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return 1/√D for pairs; 2‖cos(ω·y + β)‖₂/D for the phase form."""

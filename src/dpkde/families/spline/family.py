@@ -37,6 +37,7 @@ from dpkde.families.base import (
     about,
     no_repetitions,
 )
+from dpkde.families.reading import Asked, Factor, Product, Reading, Stored, rows_of
 from dpkde.families.spline import forecast, narrow, worst
 from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.spline.grid import Grid, unbounded
@@ -352,23 +353,45 @@ class SplinePair(Pair):
 
     def _group(self, located: Points) -> NDArray[np.float64]:
         """Return what narrow axes say to each query: one number for each cell of their group."""
+        from dpkde.families.spline import intervals
+
         kernel, grid = self.frame.kernel.shape, self.grid
-        flat, height = np.ones(len(located)), np.zeros(len(located))
-        ratios = []
-        tilted = set(grid.tilted.tolist())
-        for k, (column, half) in enumerate(grid.narrow):
-            level, slope, curve = narrow.line(kernel, half, located[:, column])
-            flat *= level
-            if column in tilted:
-                ratios.append(np.divide(slope, level, out=np.zeros_like(slope), where=level > 0))
-            if grid.arch:
-                bowed = np.divide(curve, level, out=np.zeros_like(curve), where=level > 0)
-                height += bowed * grid.arch_weights[k]
-        if grid.arch:
-            # The best multiple of Σ a_k P₂(t_k) for Σ r_k P₂(t_k): the P₂ are orthogonal.
-            ratios.append(height / float((grid.arch_weights**2).sum()))
-        weights = grid.shares / (1 << narrow.SHARE_BITS)
-        return np.asarray(np.column_stack([flat, *(flat * ratio for ratio in ratios)]) / weights)
+        if not grid.narrow:
+            return np.ones((len(located), 1))
+        lines = [narrow.line(kernel, half, located[:, column]) for column, half in grid.narrow]
+        return intervals.group(grid, lines)
+
+    def read(self, asked: Sequence[Asked]) -> Reading:
+        """Return a product over axes: the group of narrow ones, then the splined ones."""
+        from dpkde.families.spline import intervals
+
+        kernel, grid = self.frame.kernel.shape, self.grid
+        factors: list[Factor] = []
+        if grid.narrow:
+            lines = [
+                asked[column].of(intervals.NarrowAxis(kernel, half, f"column {column}"))
+                for column, half in grid.narrow
+            ]
+            factors.append(Stored(intervals.group(grid, lines)))
+        factors += [
+            asked[axis.column].of(intervals.SplinedAxis(kernel, axis)) for axis in grid.axes
+        ]
+        return Product(rows_of(asked), tuple(factors), 1 / 2**self.bits)
+
+    @property
+    def knows_the_whole(self) -> bool:
+        """B-splines add up to one."""
+        return True
+
+    def edge_error(self, columns: Sequence[int]) -> tuple[float, NDArray[np.float64]]:
+        """Return the relative error of the fit; at an edge, what an integral leaves of it.
+
+        The fit's error has frequencies of π/h and above, which an integral divides by.
+        """
+        losses = forecast.quality(self.frame.kernel.shape, self.grid.along(columns))[1]
+        error = losses.error(USUAL_SMOOTHNESS)
+        lengths = {axis.column: min(axis.spacing / np.pi, 1.0) for axis in self.grid.axes}
+        return error, error * np.array([lengths.get(column, 1.0) for column in columns])
 
     @cached_property
     def _responses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

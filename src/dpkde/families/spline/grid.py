@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -121,6 +122,15 @@ class Grid:
             else:
                 axes.append(Axis(k, half, degrees[k], spacings[k], ridges[k]))
         return cls(tuple(axes), tuple(narrow), tuple(tilts), family.arch or 0)
+
+    def along(self, columns: Sequence[int]) -> Grid:
+        """Return the grid of some columns: as well as this one does on them."""
+        return Grid(
+            tuple(axis for axis in self.axes if axis.column in columns),
+            tuple(entry for entry in self.narrow if entry[0] in columns),
+            tuple(entry for entry in self.tilts if entry[0] in columns),
+            self.arch,
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -137,14 +137,14 @@ class _Table(NamedTuple):
         if squares.shape[1] <= 2 * _EXACT:
             none = np.zeros((len(squares), TERMS))
             return cls(law, squares, counts, none, np.zeros(len(squares)))
-        # Weights are many only where each belongs to a cell of its own.
+        # Weights are many only where each belongs to as many cells as the others.
         ordered = np.partition(squares, squares.shape[1] - _EXACT, axis=1)
         others = ordered[:, :-_EXACT]
         powers, power = np.empty((len(squares), TERMS)), np.ones_like(others)
         for k in range(TERMS):
             power = power * others
-            powers[:, k] = power.sum(axis=1)
-        return cls(law, ordered[:, -_EXACT:], np.ones(_EXACT), powers, others.max(axis=1))
+            powers[:, k] = power.sum(axis=1) * counts[0]
+        return cls(law, ordered[:, -_EXACT:], counts[:_EXACT], powers, others.max(axis=1))
 
     @property
     def variance(self) -> Floats:

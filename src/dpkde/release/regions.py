@@ -1,0 +1,355 @@
+"""Shares of regions: how much of the density lies in boxes and polygons, and how sure that is.
+
+A share is a linear functional of the table over the count, p = S/ñ (see `dpkde.families.reading`).
+The noise of S is known exactly, √Var(cell)·‖w‖, and so is that of a number of records. Of a share
+it is known exactly where the count is public; with a noisy count, which is drawn apart from the
+table, se² = (Var S + p²·Var ñ)/ñ² to first order. An interval follows from the exact law of both.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import ParameterError
+from dpkde.families.reading import At, Over, Reading
+from dpkde.numerics.numbers import is_real
+from dpkde.privacy.laws.quantiles import Weights, half_widths
+from dpkde.release import polygons
+from dpkde.release.answers import deviation
+from dpkde.release.assistance import Assistance, assistance
+from dpkde.release.boxes import Boxes, boxes_of, check_axes
+from dpkde.release.intervals import BIAS, DOUBT
+
+if TYPE_CHECKING:
+    from dpkde.families.base import Pair
+    from dpkde.release.answering import Answering
+
+Floats = NDArray[np.float64]
+
+_NUMBERS = 1 << 21
+"""Most weights held at a time."""
+_MANY = 1 << 22
+"""Noise on more cells than this is normal, for all that a quantile shows."""
+_AGREE = 1e-7
+"""Strips are refined until the share of a polygon changes by no more than this."""
+_REFINED = 5
+_FOLLOWED = 1024.0
+
+
+class Piece(ABC):
+    """Some regions, with the weights of the table that read them."""
+
+    reading: Reading
+
+    @abstractmethod
+    def bias(self, pair: Pair, table: Floats, sums: Floats) -> Floats:
+        """Return a typical size of the family's bias of the sums."""
+
+    @abstractmethod
+    def modelled(self, helper: Assistance) -> Floats | None:
+        """Return the shares that a model of the data expects; None where it cannot tell."""
+
+    def parts(self) -> Iterator[Piece]:
+        """Yield the regions a few at a time, so that all weights can be held."""
+        yield self
+
+
+@dataclass(frozen=True, eq=False)
+class BoxPiece(Piece):
+    """Boxes, by closed forms."""
+
+    reading: Reading
+    boxes: Boxes
+
+    def bias(self, pair: Pair, table: Floats, sums: Floats) -> Floats:
+        """Return the smaller of two: of the sums themselves, and of what lies at the faces."""
+        ends = np.stack([self.boxes.low, self.boxes.high])
+        cut = np.flatnonzero(np.isfinite(ends).any(axis=(0, 1))).tolist()
+        whole, edges = pair.edge_error(cut)
+        if not whole or not cut:
+            return np.zeros(len(sums))
+        squares = np.zeros(len(sums))
+        asked = self.boxes.asked(smoothed=True)
+        for k, edge in zip(cut, edges.tolist(), strict=True):
+            for end in ends[:, :, k]:
+                face = [*asked[:k], At(np.nan_to_num(end)), *asked[k + 1 :]]
+                heights = pair.read(face).values(table)
+                squares += np.where(np.isfinite(end), (edge * heights) ** 2, 0.0)
+        return np.minimum(whole * np.abs(sums), np.sqrt(squares))
+
+    def modelled(self, helper: Assistance) -> Floats | None:
+        """Return the mean share over the folds' clouds, in closed form for the Gaussian kernel."""
+        if not helper.release.kernel.is_gaussian or helper.model.factors is not None:
+            return None
+        low, high = self.boxes.low, self.boxes.high
+        # e^{−t²} is a normal law of variance ½.
+        return np.asarray(np.mean([cloud.share(low, high, 0.5) for cloud in helper.clouds], axis=0))
+
+    def parts(self) -> Iterator[Piece]:
+        """Yield a few boxes at a time."""
+        rows = max(1, _NUMBERS // max(self.reading.breadth, 1))
+        for start in range(0, len(self.reading), rows):
+            part = slice(start, start + rows)
+            yield BoxPiece(self.reading.part(part), self.boxes.part(part))
+
+
+@dataclass(frozen=True, eq=False)
+class PolygonPiece(Piece):
+    """A region of polygons, by strips."""
+
+    reading: Reading
+    region: list[polygons.Polygon]
+
+    def bias(self, pair: Pair, table: Floats, sums: Floats) -> Floats:
+        """Return the smaller of two: of the sum itself, and of what lies along the outline."""
+        whole, edges = pair.edge_error(range(2))
+        places, lengths = polygons.outline(self.region)
+        if not whole or not len(places):
+            return whole * np.abs(sums)
+        heights = pair.read([At(places[:, 0]), At(places[:, 1])]).values(table)
+        along = float(np.abs(heights) @ lengths) / pair.frame.kernel.shape.integral(1)
+        return np.minimum(whole * np.abs(sums), float(edges.max()) * along)
+
+    def modelled(self, helper: Assistance) -> Floats | None:
+        """There is no closed form."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """What was asked for: the shape of the answer, what has none, and the pieces to read."""
+
+    shape: tuple[int, ...]
+    strange: NDArray[np.bool_]
+    pieces: Callable[[], Iterator[Piece]]
+
+    def answered(self, function: Callable[[Piece], Floats]) -> Floats:
+        """Return a function of all pieces in the shape of the answer; NaN where there is none."""
+        values = np.concatenate([*map(function, self.pieces()), np.empty(0)])
+        values[self.strange] = math.nan
+        return values.reshape(self.shape)
+
+
+def regions(release: Answering, given: Any, *, smoothed: bool = True) -> Regions:
+    """Return what a caller asks for: boxes or polygons."""
+    if not isinstance(smoothed, (bool, np.bool_)):
+        raise ParameterError(f"smoothed must be True or False, got {smoothed!r}")
+    several = isinstance(given, (list, tuple)) and len(given) > 0 and polygons.is_geometry(given[0])
+    if several or polygons.is_geometry(given):
+        return _polygons(release, given, bool(smoothed))
+    boxes = boxes_of(given, release.plan.frame, release.columns)
+    pair = release.plan.pair
+
+    def pieces() -> Iterator[Piece]:
+        if len(boxes.low):
+            yield BoxPiece(pair.read(boxes.asked(bool(smoothed))), boxes)
+
+    return Regions(boxes.shape, boxes.strange, pieces)
+
+
+def _polygons(release: Answering, given: Any, smoothed: bool) -> Regions:
+    frame, columns = release.plan.frame, release.columns
+    if release.dim != 2:
+        raise ParameterError(
+            f"polygons are regions of two columns, and this release has {release.dim}: ask "
+            "release.marginal([…]) of two of them"
+        )
+    check_axes(frame.kernel)
+    if not smoothed:
+        raise ParameterError(
+            "shares of polygons are smoothed: ask for boxes, or leave smoothed out"
+        )
+    drawn, single = polygons.regions_of(given, columns)
+
+    def pieces() -> Iterator[Piece]:
+        for region in drawn:
+            located = [[frame.locate(ring) for ring in rings] for rings in region]
+            yield PolygonPiece(_by_strips(release, located), located)
+
+    shape = () if single else (len(drawn),)
+    return Regions(shape, np.zeros(len(drawn), dtype=np.bool_), pieces)
+
+
+def _by_strips(release: Answering, region: list[polygons.Polygon]) -> Reading:
+    """Return the weights of a region, refined until its share no longer changes."""
+    frame, pair = release.plan.frame, release.plan.pair
+    table, rows = release.table.astype(np.float64), float(release.rate) * release.count
+    shape = frame.kernel.shape
+    halves, reach = frame.halves(), min(shape.profile_reach(1e-9), _FOLLOWED) + 8.0
+    if not pair.knows_the_whole:
+        reach = min(reach, 16.0)
+    ends = np.full(2, 1e6) if halves is None else halves + reach
+    clip = np.column_stack([-ends, ends])
+    unit = 1 / shape.integral(1)
+
+    def read(width: float) -> Reading:
+        parts = polygons.strips(region, clip, width)
+        if not len(parts.x):  # nothing of it is near
+            parts = polygons.Strips(*(np.zeros(1) for _ in range(4)))
+        asked = [At(parts.x), Over(parts.low, parts.high)]
+        return pair.read(asked).gathered(parts.weights * unit)
+
+    width = polygons.PANEL
+    reading = read(width)
+    share = reading.values(table)
+    for _ in range(_REFINED):
+        width /= 2
+        reading, before = read(width), share
+        share = reading.values(table)
+        if float(np.abs(share - before).max()) <= _AGREE * rows:
+            break
+    return reading
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """What shares are read from: the table, or what a model leaves of it."""
+
+    release: Answering
+    helper: Assistance | None
+
+    @property
+    def rows(self) -> float:
+        """How many records are in the table."""
+        return float(self.release.rate) * self.release.count
+
+    @cached_property
+    def table(self) -> Floats:
+        """The noisy sums."""
+        return self.release.table.astype(np.float64)
+
+    def sums(self, piece: Piece) -> tuple[Floats, Floats]:
+        """Return sums over the records in the table, and the table that they are read from."""
+        expected = None if self.helper is None else piece.modelled(self.helper)
+        if expected is None or self.helper is None:
+            return piece.reading.values(self.table), self.table
+        residual = self.helper.residual
+        return expected * self.rows + piece.reading.values(residual), residual
+
+
+def sight(release: Answering, assisted: bool | None) -> Sight:
+    """Return what shares are read from."""
+    return Sight(release, assistance(release, assisted))
+
+
+def mass(
+    release: Answering,
+    given: Any,
+    *,
+    smoothed: bool = True,
+    clip: bool = True,
+    assisted: bool | None = None,
+) -> Floats:
+    """Return the share of each region, within [0, 1] unless told otherwise."""
+    view = sight(release, assisted if smoothed else False)
+    asked = regions(release, given, smoothed=smoothed)
+    shares = asked.answered(lambda piece: view.sums(piece)[0] / view.rows)
+    return np.clip(shares, 0.0, 1.0) if clip else shares
+
+
+def records(release: Answering, given: Any, *, smoothed: bool = True) -> Floats:
+    """Return the number of records in each region: the sum itself, without the count."""
+    view = sight(release, False)
+    asked, rate = regions(release, given, smoothed=smoothed), float(release.rate)
+    return asked.answered(lambda piece: view.sums(piece)[0] / rate)
+
+
+def records_standard_error(release: Answering, given: Any, *, smoothed: bool = True) -> Floats:
+    """Return √Var(cell)·‖w‖ for each region: exact."""
+    asked = regions(release, given, smoothed=smoothed)
+    unit = deviation(release, "table") / float(release.rate)
+    return asked.answered(lambda piece: unit * piece.reading.norms())
+
+
+def mass_standard_error(
+    release: Answering, given: Any, *, smoothed: bool = True, assisted: bool | None = None
+) -> Floats:
+    """Return √(Var S + p²·Var ñ)/ñ for each region."""
+    view = sight(release, assisted if smoothed else False)
+    asked = regions(release, given, smoothed=smoothed)
+    table, count = deviation(release, "table"), deviation(release, "count")
+
+    def error(piece: Piece) -> Floats:
+        shares = np.clip(view.sums(piece)[0] / view.rows, 0.0, 1.0)
+        own = table * piece.reading.norms() / float(release.rate)
+        return np.hypot(own, shares * count) / release.count
+
+    return asked.answered(error)
+
+
+def mass_interval(
+    release: Answering, given: Any, level: float, *, assisted: bool | None = None
+) -> tuple[Floats, Floats]:
+    """Return the ends of an interval for the share of each region, within [0, 1]."""
+    level, view, asked = check_level(level), sight(release, assisted), regions(release, given)
+
+    def ends(piece: Piece) -> Floats:
+        found = []
+        for part in piece.parts():
+            sums, table = view.sums(part)
+            bias = part.bias(release.plan.pair, table, sums)
+            width = half_width(view, part.reading, table, sums, bias, level)
+            found.append(np.stack([sums / view.rows - width, sums / view.rows + width]))
+        return np.concatenate(found, axis=1)
+
+    both = np.concatenate([*map(ends, asked.pieces()), np.empty((2, 0))], axis=1)
+    both[:, asked.strange] = math.nan
+    low, high = np.clip(both, 0.0, 1.0)
+    return low.reshape(asked.shape), high.reshape(asked.shape)
+
+
+def check_level(level: float) -> float:
+    """Check a probability."""
+    if not is_real(level) or not 0 < level < 1:
+        raise ParameterError(f"level must be between 0 and 1, got {level!r}")
+    return float(level)
+
+
+def half_width(
+    view: Sight,
+    reading: Reading,
+    table: Floats,
+    sums: Floats,
+    bias: Floats,
+    level: float,
+    constant: float | Floats = 0.0,
+) -> Floats:
+    """Return half the length of intervals for c + S/ñ, from the exact law of the noise.
+
+    The error of a share p is (N + bias − (p − c)Z)/ñ, N and Z the noise of sum and count. p is not
+    known, so the interval's own end stands for it: once to find that, once more to be sure.
+    """
+    release, pair, rate = view.release, view.release.plan.pair, float(view.release.rate)
+    law = release.law("table")
+    assert law is not None
+    noise = law.variance * reading.norms() ** 2
+    own = reading.own_variance(table, noise)
+    if pair.draws:
+        own = own + DOUBT * math.sqrt(5 / pair.draws) * (own + noise)
+    if rate < 1:
+        own = own + np.maximum(sums + constant * view.rows, 0.0) * (1 - rate)
+    if reading.breadth > _MANY:
+        weights, own = Weights(np.zeros((len(reading), 1)), np.ones(1)), own + noise
+    else:
+        weights = reading.weights()
+    most = np.maximum(constant, 1 - np.asarray(constant))
+    part = np.minimum(np.abs(sums) / view.rows, most)
+    for _ in range(2):
+        width = BIAS * bias + half_widths(
+            law,
+            weights,
+            level,
+            count_law=release.law("count"),
+            count_weights=part * rate,
+            normal=own,
+        )
+        part = np.minimum((np.abs(sums) + width) / view.rows, most)
+    return np.asarray(width / view.rows)
