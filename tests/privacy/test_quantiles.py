@@ -125,3 +125,12 @@ def test_the_two_roads_meet(law: Law, level: float) -> None:
 
 def test_nothing_to_add_is_nothing() -> None:
     assert half_widths(DiscreteLaplace(SCALE), _weights(0.0, 0.0), 0.9)[0] == 0.0
+
+
+def test_cells_of_one_weight_are_counted() -> None:
+    """Three cells of each weight are thrice as many cells, also where weights are many."""
+    law, level = DiscreteLaplace(SCALE), 0.95
+    values = np.linspace(0.1, 1.0, 300)[np.newaxis]
+    counted = half_widths(law, Weights(values, np.full(300, 3.0)), level)
+    repeated = half_widths(law, Weights(np.repeat(values, 3, axis=1), np.ones(900)), level)
+    np.testing.assert_allclose(counted, repeated, rtol=1e-4)

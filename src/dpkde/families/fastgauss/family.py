@@ -350,11 +350,11 @@ class FastGaussPair(Pair):
         return True
 
     def edge_error(self, columns: Sequence[int]) -> tuple[float, NDArray[np.float64]]:
-        """Return the relative error; at an edge that over π, as errors change with the cells."""
+        """Return the relative error; at an edge that over 2π, as errors change with the cells."""
         halves = _halves(self.frame)
         kept = tuple(halves[column] for column in columns)
         error = quality(self.layout.order, self.layout.cutoff, kept)[0]
-        return error, np.full(len(columns), error / np.pi)
+        return error, np.full(len(columns), error / (2 * np.pi))
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return the length of g, over √repetitions and 2^bits."""

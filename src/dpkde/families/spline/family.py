@@ -386,11 +386,11 @@ class SplinePair(Pair):
     def edge_error(self, columns: Sequence[int]) -> tuple[float, NDArray[np.float64]]:
         """Return the relative error of the fit; at an edge, what an integral leaves of it.
 
-        The fit's error has frequencies of π/h and above, which an integral divides by.
+        The fit's error has frequencies of 2π/h, where nodes alias, which an integral divides by.
         """
         losses = forecast.quality(self.frame.kernel.shape, self.grid.along(columns))[1]
         error = losses.error(USUAL_SMOOTHNESS)
-        lengths = {axis.column: min(axis.spacing / np.pi, 1.0) for axis in self.grid.axes}
+        lengths = {axis.column: min(axis.spacing / (2 * np.pi), 1.0) for axis in self.grid.axes}
         return error, error * np.array([lengths.get(column, 1.0) for column in columns])
 
     @cached_property

@@ -228,7 +228,7 @@ class NarrowAxis:
         half, kernel = self.half, self.kernel
         reach = kernel.profile_reach(1e-9)
         panels = max(1, int(np.ceil(min(2 * half, reach))))
-        place = np.nan_to_num(y)
+        place = np.where(np.isfinite(y), y, 0.0)
         middle = np.clip(place / half, -1.0, 1.0)
         first = np.clip((place - reach) / half, -1.0, middle)
         last = np.clip((place + reach) / half, middle, 1.0)
