@@ -65,7 +65,7 @@ class Option:
     The name is that of the library's argument, with underscores. `kind` is the type of what is
     typed, or a function that reads it; a settings file may hold that type, or one of `also`. An
     option that is left out is None or `default`; where that is ``...``, it is required. One that is
-    on by itself is typed to turn it `off`, as in ``--no-pilot``.
+    on by itself is typed to turn it `off`, as in ``--no-pilot``. Of `many` each one typed counts.
     """
 
     name: str
@@ -76,6 +76,7 @@ class Option:
     short: tuple[str, ...] = ()
     default: Any = None
     off: bool = False
+    many: bool = False
 
     @property
     def flag(self) -> str:
@@ -90,7 +91,8 @@ class Option:
         option = typer.Option(
             self.default, typed, *self.short, parser=parser, metavar=metavar, help=self.help
         )
-        return Parameter(self.name, Parameter.KEYWORD_ONLY, default=option, annotation=kind)
+        typed_as = list[str] if self.many else kind
+        return Parameter(self.name, Parameter.KEYWORD_ONLY, default=option, annotation=typed_as)
 
 
 NUMBERS = (int, float)
@@ -111,6 +113,15 @@ TABLE = (
     Option("plain", "query", bool,
            "Answer without the model that was fitted to the release, if there is one."),
     Option("format", "query", Format, "csv, or json: one object per line.", default=Format.CSV),
+    Option("box", "mass", str,
+           "A box, low:high for some columns: lon=-74:-73.9,lat=40.7:40.8. Columns or ends that are "
+           "left out are open. Repeat it for more boxes.", many=True),
+    Option("geojson", "mass", Path, "Polygons in a GeoJSON file, for two columns."),
+    Option("level", "mass", float,
+           "Also print an interval that holds the share with this probability."),
+    Option("plain", "mass", bool,
+           "Answer without the model that was fitted to the release, if there is one."),
+    Option("format", "mass", Format, "csv, or json: one object per line.", default=Format.CSV),
     Option("columns", "data", str, "Columns to publish, in this order: lon,lat. Default: all.",
            also=(list,)),
     Option("dim", "plan", int, "Number of columns, if no other option tells it."),

@@ -73,19 +73,19 @@ class BoxPiece(Piece):
 
     def bias(self, pair: Pair, table: Floats, sums: Floats) -> Floats:
         """Return the smaller of two: of the sums themselves, and of what lies at the faces."""
-        ends = np.stack([self.boxes.low, self.boxes.high])
-        cut = np.flatnonzero(np.isfinite(ends).any(axis=(0, 1))).tolist()
-        whole, edges = pair.edge_error(cut)
-        if not whole or not cut:
-            return np.zeros(len(sums))
-        squares = np.zeros(len(sums))
+        whole, faces = np.zeros(len(sums)), np.zeros(len(sums))
         asked = self.boxes.asked(smoothed=True)
-        for k, edge in zip(cut, edges.tolist(), strict=True):
-            for end in ends[:, :, k]:
-                face = [*asked[:k], At(np.nan_to_num(end)), *asked[k + 1 :]]
-                heights = pair.read(face).values(table)
-                squares += np.where(np.isfinite(end), (edge * heights) ** 2, 0.0)
-        return np.minimum(whole * np.abs(sums), np.sqrt(squares))
+        for k in range(len(asked)):
+            error, (edge,) = pair.edge_error([k])
+            ends = self.boxes.low[:, k], self.boxes.high[:, k]
+            cut = np.isfinite(ends)
+            whole += error**2 * cut.any(axis=0)
+            for end, here in zip(ends, cut, strict=True):
+                if not edge or not here.any():
+                    continue
+                face = [*asked[:k], At(np.where(here, end, 0.0)), *asked[k + 1 :]]
+                faces += np.where(here, (edge * pair.read(face).values(table)) ** 2, 0.0)
+        return np.asarray(np.minimum(np.sqrt(whole) * np.abs(sums), np.sqrt(faces)))
 
     def modelled(self, helper: Assistance) -> Floats | None:
         """Return the mean share over the folds' clouds, in closed form for the Gaussian kernel."""

@@ -1,0 +1,123 @@
+"""``dpkde mass``: shares of boxes and polygons, from a release file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpkde.cli.exits import plain
+from dpkde.cli.options import Format, Options
+from dpkde.cli.verb import verb
+from dpkde.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpkde.release.release import Release
+
+_HEADER = ("region", "mass", "standard_error", "records", "records_standard_error")
+
+
+@verb("mass")
+def mass(
+    options: Options,
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+) -> None:
+    """Print the share of the density in boxes or polygons, with its errors.
+
+    Shares are of the smoothed density. standard_error is what the noise adds; records is the same
+    in numbers of records.
+
+    Example: dpkde mass trips.dpkde --box lon=-74:-73.9,lat=40.7:40.8 --box lat=:40.6
+    """
+    from dpkde.release.release import Release
+
+    published, level = Release.load(release), options["level"]
+    if (not options["box"]) == (options["geojson"] is None):
+        both = ", not both" if options["box"] else ""
+        raise ParameterError(f"give boxes with --box, or a file with --geojson{both}")
+    if options["box"]:
+        names, regions = options["box"], [_box(text, published) for text in options["box"]]
+    else:
+        names, regions = _drawn(options["geojson"])
+    assisted = False if options["plain"] else None
+    answers = [
+        published.mass(regions, assisted=assisted),
+        published.mass_standard_error(regions, assisted=assisted),
+        published.records(regions),
+        published.records_standard_error(regions),
+    ]
+    header = [*_HEADER]
+    if level is not None:
+        answers += published.mass_interval(regions, level, assisted=assisted)
+        header += ["low", "high"]
+    rows = zip(names, *(answer.tolist() for answer in answers), strict=True)
+    if options["format"] is Format.CSV:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(header)
+        for name, *numbers in rows:
+            cells = ("" if number != number else f"{number:.9g}" for number in numbers)
+            writer.writerow([plain(name), *cells])
+        return
+    for name, *numbers in rows:
+        finite = [number if math.isfinite(number) else None for number in numbers]
+        named = dict(zip(header, [plain(name), *finite], strict=True))
+        sys.stdout.write(json.dumps(named, allow_nan=False) + "\n")
+
+
+def _box(text: str, release: Release) -> dict[Any, tuple[float | None, float | None]]:
+    """Return intervals by column that were typed as name=low:high,name=low:high.
+
+    Quotes keep commas in names; an end that is left out is open.
+    """
+    known = list(release.columns or (f"x{k + 1}" for k in range(release.dim)))
+    box: dict[Any, tuple[float | None, float | None]] = {}
+    for part in next(csv.reader([text], skipinitialspace=True), []):
+        name, equals, interval = part.rpartition("=")
+        low, colon, high = interval.partition(":")
+        if not equals or not colon:
+            raise ParameterError(
+                f"--box must be name=low:high for some columns, separated by commas, such as "
+                f"{known[0]}=0:1; got {text!r}"
+            )
+        if name.strip() not in known:
+            raise ParameterError(f"there is no column {name.strip()!r}: {', '.join(known)}")
+        try:
+            ends = [float(end) if end.strip() else None for end in (low, high)]
+        except ValueError:
+            raise ParameterError(f"the ends of --box must be numbers, got {part!r}") from None
+        number = known.index(name.strip())
+        if number in box:
+            raise ParameterError(f"--box has the column {name.strip()!r} twice: {text!r}")
+        box[number] = (ends[0], ends[1])
+    return box
+
+
+def _drawn(path: Path) -> tuple[list[str], list[Any]]:
+    """Return the names and the geometries of a GeoJSON file."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise ParameterError(f"{path} is not a GeoJSON file") from None
+    if not isinstance(document, Mapping) or not isinstance(document.get("type"), str):
+        raise ParameterError(f"{path} is not a GeoJSON file")
+    members = [document]
+    if document["type"] == "FeatureCollection":
+        members = list(document.get("features") or ())
+    return [_name(member, number) for number, member in enumerate(members, 1)], members
+
+
+def _name(member: Any, number: int) -> str:
+    """Return what a feature calls itself, or its number."""
+    if isinstance(member, Mapping):
+        properties = member.get("properties")
+        own = properties.get("name") if isinstance(properties, Mapping) else None
+        for name in (own, member.get("id")):
+            if isinstance(name, (str, int, float)):
+                return str(name)
+    return f"region {number}"
