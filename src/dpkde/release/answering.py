@@ -226,8 +226,8 @@ class Answering:
 
         That of the smoothed density, the integral of `kde` over the region divided by that of the
         kernel: in closed form for boxes, by `Spline`, `FastGauss` (all cells, without its cutoff)
-        and `Fourier`. The whole space has all records: 1, but for the noise. Rows that are not in
-        the table, dropped or not finite, are in no region.
+        and `Fourier`. The whole space has all records: 1, but for the noise. Where the number of
+        rows is public, those that were dropped or are not finite are among them, in no region.
 
         Parameters
         ----------

@@ -103,16 +103,21 @@ class Column:
         """Return the weights of F less b, and b."""
         pair, start = self.release.plan.pair, np.array([-np.inf])
         below = pair.read(self._asked(Over(start, places)))
-        if self._drops:
+        if not self.ends_with_one:
             return below, np.zeros(len(places))
         whole = pair.read(self._asked(WHOLE))
         level = below.inner(whole) / float(whole.norms()[0]) ** 2
         return pair.read(self._asked(Over(start, places, level))), level
 
     @property
-    def _drops(self) -> bool:
-        """Whether records may be missing from the table, so that F need not end with 1."""
-        return getattr(self.release.domain, "outside", "clip") == "drop"
+    def ends_with_one(self) -> bool:
+        """Whether all that is counted is known to be in the table.
+
+        Of a public number of rows some may have been dropped; a noisy count is of the others.
+        """
+        release = self.release
+        drops = getattr(release.domain, "outside", "clip") == "drop"
+        return release.plan.pair.knows_the_whole and (release.law("count") is not None or not drops)
 
     def _boxes(self, places: Floats) -> Floats:
         boxes = np.empty((len(places), self.release.dim, 2))
@@ -196,6 +201,10 @@ def cdf(release: Answering, values: ArrayLike, column: Any) -> Floats:
     chosen, numbers = column_of(release, column), _numbers(values, "values")
     places = chosen.to_places(numbers.reshape(-1))
     heights = chosen.smooth(places) if len(places) else np.empty(0)
+    # What a kernel has beyond the grid, and a curve does not follow, belongs to the infinite ends.
+    heights[np.isneginf(places)] = 0.0
+    if chosen.ends_with_one:
+        heights[np.isposinf(places)] = 1.0
     heights[np.isnan(places)] = np.nan
     return heights.reshape(numbers.shape)
 
