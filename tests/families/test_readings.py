@@ -1,4 +1,4 @@
-"""Readings: integrals of what a table answers, in closed form, against quadrature and dense sums."""
+"""Readings: integrals of what a table answers, against quadrature and sums over all weights."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def quadrature(release: Any, box: Floats, panels: int = 12) -> float:
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(box))
     mass = math.prod(np.meshgrid(*masses, indexing="ij"))
     values = release.kde(grid, clip=False, assisted=False)
-    return float(values @ np.reshape(mass, -1)) / release.kernel.integral(release.dim)
+    return float(values @ np.reshape(mass, -1) / release.kernel.integral(release.dim))
 
 
 @pytest.mark.parametrize("name", SERVED)

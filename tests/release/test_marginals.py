@@ -89,7 +89,7 @@ def test_a_marginal_answers_as_a_release_does(precise: dpkde.Release) -> None:
 
 @pytest.mark.parametrize("columns", [[], ["a", "a"], ["d"], [3], [True], "x", [None]])
 def test_no_such_columns(precise: dpkde.Release, columns: Any) -> None:
-    with pytest.raises(dpkde.DpkdeError, match="no column|one column or more"):
+    with pytest.raises(dpkde.DpkdeError, match=r"no column|one column or more"):
         precise.marginal(columns)
 
 

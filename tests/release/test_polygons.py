@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def inside(points: Any, rings: list[Any]) -> Any:
     """Tell which points lie inside, by the crossings of a ray: slow and obvious."""
     odd = np.zeros(len(points), dtype=bool)
     for ring in rings:
-        for (x0, y0), (x1, y1) in zip(ring[:-1], ring[1:], strict=True):
+        for (x0, y0), (x1, y1) in pairwise(ring):
             if y0 != y1:
                 between = (y0 > points[:, 1]) != (y1 > points[:, 1])
                 at = x0 + (points[:, 1] - y0) * (x1 - x0) / (y1 - y0)
@@ -177,7 +178,7 @@ def test_where_polygons_have_no_place() -> None:
 
 
 def test_an_outline_has_its_length() -> None:
-    rings = [[np.array(SQUARE["coordinates"][0]) * 10]]  # type: ignore[index]
+    rings = [[np.array(SQUARE["coordinates"][0]) * 10]]
     places, lengths = polygons.outline(rings)
     assert lengths.sum() == pytest.approx(16.0)
     assert lengths.max() <= polygons.PANEL + 1e-12

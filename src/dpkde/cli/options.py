@@ -114,8 +114,8 @@ TABLE = (
            "Answer without the model that was fitted to the release, if there is one."),
     Option("format", "query", Format, "csv, or json: one object per line.", default=Format.CSV),
     Option("box", "mass", str,
-           "A box, low:high for some columns: lon=-74:-73.9,lat=40.7:40.8. Columns or ends that are "
-           "left out are open. Repeat it for more boxes.", many=True),
+           "A box, low:high for some columns: lon=-74:-73.9,lat=40.7:40.8. Columns or ends that "
+           "are left out are open. Repeat it for more boxes.", many=True),
     Option("geojson", "mass", Path, "Polygons in a GeoJSON file, for two columns."),
     Option("level", "mass", float,
            "Also print an interval that holds the share with this probability."),

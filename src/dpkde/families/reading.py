@@ -193,6 +193,10 @@ class Factor(ABC):
     def part(self, rows: slice) -> Factor:
         """Return those of some rows."""
 
+    def dot(self, vector: Floats) -> Floats:
+        """Return Σ_j w_j·vector_j for each row."""
+        return self.rows() @ vector
+
 
 @dataclass(frozen=True, eq=False)
 class Stored(Factor):
@@ -242,6 +246,8 @@ class Made(Factor):
     size: int
     arguments: tuple[Floats, ...]
     make: Callable[..., Floats]
+    summed: Callable[..., Floats] | None = None
+    """Returns `dot` from a vector and the arguments, where that needs no weights."""
 
     @property
     def shared(self) -> bool:  # type: ignore[override]
@@ -258,6 +264,15 @@ class Made(Factor):
             return self
         cut = (a if len(a) == 1 else a[rows] for a in self.arguments)
         return replace(self, arguments=tuple(cut))
+
+    def dot(self, vector: Floats) -> Floats:
+        """Return the sums, the short way where there is one."""
+        if self.summed is not None:
+            return self.summed(vector, *self.arguments)
+        rows = max(1, _NUMBERS // self.size)
+        count = next(iter({len(argument) for argument in self.arguments} - {1}), 1)
+        parts = (self.part(slice(start, start + rows)) for start in range(0, count, rows))
+        return np.concatenate([np.empty(0), *(part.rows() @ vector for part in parts)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,6 +324,8 @@ class Product(Reading):
                 tensor = np.tensordot(tensor, self.factors[axis].rows()[0], axes=(axis, 0))
         if not own:
             return np.full(self.count, float(tensor) * self.scale)
+        if len(own) == 1:
+            return own[0].dot(tensor) * self.scale
         rest = max(tensor.size // own[0].size, *(factor.size for factor in own))
         step = max(1, _NUMBERS // rest)
         sums = [
@@ -326,6 +343,9 @@ class Product(Reading):
         assert isinstance(other, Product)  # readings of one table
         total = np.full(self.count, self.scale * other.scale / self.copies)
         for mine, theirs in zip(self.factors, other.factors, strict=True):
+            if isinstance(theirs, Ones) and not mine.shared:
+                total *= mine.dot(np.ones(mine.size))
+                continue
             step = max(1, _NUMBERS // mine.size)
             starts = range(0, 1 if mine.shared and theirs.shared else self.count, step)
             parts = [slice(start, start + step) for start in starts]

@@ -1,6 +1,6 @@
 """Polygons: what GeoJSON and all that speaks it mean, and strips that fill them.
 
-A region of two columns is cut into slabs between its corners, and each slab into panels of half a
+A region of two columns is cut into slabs between its corners, and each slab into panels of a
 bandwidth at most. In a panel the region lies, at each of a few Gauss points x, between given ends
 of y: a strip, whose share has a closed form along y, and the kernel at x. Strips times the weights
 of their points add up to the region; half as wide panels tell how far that is off.
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Polygon = list[Floats]
 """Rings of shape (n_corners, 2): the outline, and holes."""
 
-PANEL = 0.5
+PANEL = 1.0
 """Widest panel, in bandwidths."""
 _NARROW = 0.05
 """Panels below this take fewer points."""

@@ -14,7 +14,7 @@ Narrow axes have the integrals of their constant, slope and curve (see `narrow`)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -35,6 +35,8 @@ Ints = NDArray[np.int64]
 Line = tuple[Floats, Floats, Floats]
 """Constant, slope and curve of a narrow axis, one of each for a row."""
 
+_Curve = Callable[[Ints, Floats, Ints], tuple[Floats, float, float]]
+_NUMBERS = 1 << 20
 _FADED = 1e-13
 """Entries of A⁻¹ below this are left out."""
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -74,14 +76,14 @@ class SplinedAxis:
 
     def at(self, places: Floats) -> Factor:
         """Return φ at the nodes: the coefficients of queries."""
-        return Made(self.axis.nodes, (places,), self._values)
+        return Made(self.axis.nodes, (places,), self._values, self._sum_of_values)
 
     def over(self, low: Floats, high: Floats, less: float | Floats) -> Factor:
         """Return Φ(high) − Φ(low), less a constant."""
         below = np.atleast_1d(np.asarray(less, dtype=np.float64))
         if np.isneginf(low).all() and np.isposinf(high).all() and not below.any():
             return Ones(self.axis.nodes)
-        return Made(self.axis.nodes, (low, high, below), self._shares)
+        return Made(self.axis.nodes, (low, high, below), self._shares, self._sum_of_shares)
 
     def within(self, low: Floats, high: Floats) -> Factor:
         """Return D(high) − D(low); what reaches to the bounds holds all that was moved there."""
@@ -94,6 +96,13 @@ class SplinedAxis:
     def _steps(self, low: Floats, high: Floats) -> Floats:
         return np.asarray(self._step(high) - self._step(low))
 
+    def _sum_of_values(self, vector: Floats, places: Floats) -> Floats:
+        return self._summed(vector, places, self._hills)
+
+    def _sum_of_shares(self, vector: Floats, low: Floats, high: Floats, less: Floats) -> Floats:
+        upper, lower = (self._summed(vector, end, self._ramps) for end in (high, low))
+        return np.asarray(upper - lower - less * vector.sum())
+
     def _positions(self, places: Floats, reach: float) -> Floats:
         """Return positions among the nodes; as far out as anything is told apart."""
         axis = self.axis
@@ -101,36 +110,33 @@ class SplinedAxis:
             v = (places + axis.half) / axis.spacing + (axis.degree - 1) / 2
         return np.clip(np.nan_to_num(v), -reach - 2, axis.nodes + reach + 2)
 
-    def _near(self, places: Floats) -> tuple[_Cumulative, Ints, Floats, Ints]:
-        """Return Φ, phases with what is left of them, and columns of Φ for every node."""
+    @property
+    def _table(self) -> _Cumulative:
         axis = self.axis
-        table = _cumulative(self.kernel, axis.degree, axis.spacing, axis.ridge)
-        v = self._positions(places, table.radius)
-        below = np.floor(v)
-        s = (v - below) * PHASES
-        q = np.minimum(s.astype(np.int64), PHASES - 1)
-        columns = np.arange(axis.nodes) - below.astype(np.int64)[:, np.newaxis] + table.radius
-        return table, q, s - q, columns
+        return _cumulative(self.kernel, axis.degree, axis.spacing, axis.ridge)
 
     def _values(self, places: Floats) -> Floats:
         """Return φ at each node, shape (n, nodes); in units of the kernel, not of its integral."""
-        table, q, r, columns = self._near(places)
-        inside = (columns >= 0) & (columns <= 2 * table.radius)
-        a = np.where(inside, columns, 0)
+        return self._spread(places, self._hills)
+
+    def _upto(self, places: Floats) -> Floats:
+        """Return Φ at each node, shape (n, nodes): zero at −∞, one at ∞."""
+        return self._spread(places, self._ramps)
+
+    def _hills(self, q: Ints, r: Floats, a: Ints) -> tuple[Floats, float, float]:
+        """Return φ at phases q with r left, for columns a; and what it is before and after them."""
         parts = (
             -r * (r - 1) * (r - 2) / 6,
             (r + 1) * (r - 1) * (r - 2) / 2,
             -(r + 1) * r * (r - 2) / 2,
             (r + 1) * r * (r - 1) / 6,
         )
-        rows = _mixed(table.values, q, a, parts)
-        return rows * inside * (self.kernel.integral(1) / self.axis.spacing)
+        unit = self.kernel.integral(1) / self.axis.spacing
+        return _mixed(self._table.values, q, a, parts) * unit, 0.0, 0.0
 
-    def _upto(self, places: Floats) -> Floats:
-        """Return Φ at each node, shape (n, nodes): zero at −∞, one at ∞."""
-        table, q, r, columns = self._near(places)
-        a = np.clip(columns, 0, 2 * table.radius)
-        # The integrals of the four cubics of `_values` up to r.
+    def _ramps(self, q: Ints, r: Floats, a: Ints) -> tuple[Floats, float, float]:
+        """Return Φ in the same way: the integrals of the four cubics of `_hills` up to r."""
+        table = self._table
         parts = (
             -(r**4 / 4 - r**3 + r**2) / 6,
             (r**4 / 4 - 2 * r**3 / 3 - r**2 / 2 + 2 * r) / 2,
@@ -138,11 +144,54 @@ class SplinedAxis:
             (r**4 / 4 - r**2 / 2) / 6,
         )
         rows = table.upto[q[:, np.newaxis], a] + _mixed(table.values, q, a, parts) / PHASES
-        rows[columns < 0] = 1 - table.lost
-        rows[columns > 2 * table.radius] = table.lost
-        rows[np.isneginf(places)] = 0.0
-        rows[np.isposinf(places)] = 1.0
+        return rows, 1 - table.lost, table.lost
+
+    def _near(self, places: Floats) -> tuple[Ints, Ints, Floats]:
+        """Return the first node of each window of 2·radius + 1, the phases and what is left."""
+        v = self._positions(places, self._table.radius)
+        below = np.floor(v)
+        s = (v - below) * PHASES
+        q = np.minimum(s.astype(np.int64), PHASES - 1)
+        return below.astype(np.int64) - self._table.radius, q, s - q
+
+    def _spread(self, places: Floats, curve: _Curve) -> Floats:
+        """Return a curve at each node, shape (n, nodes)."""
+        first, q, r = self._near(places)
+        last = 2 * self._table.radius
+        columns = np.arange(self.axis.nodes) - first[:, np.newaxis]
+        if last < self.axis.nodes:  # most nodes are before or after the window
+            window, before, after = curve(q, r, np.tile(np.arange(last + 1), (len(q), 1)))
+            rows = np.where(columns < 0, before, after)
+            inside = (columns >= 0) & (columns <= last)
+            held = first[:, np.newaxis] + np.arange(last + 1)
+            rows[inside] = window[(held >= 0) & (held < self.axis.nodes)]
+        else:
+            rows, before, after = curve(q, r, np.clip(columns, 0, last))
+            rows = np.where(columns < 0, before, np.where(columns > last, after, rows))
+        if curve == self._ramps:
+            rows[np.isneginf(places)] = 0.0
+            rows[np.isposinf(places)] = 1.0
         return rows
+
+    def _summed(self, vector: Floats, places: Floats, curve: _Curve) -> Floats:
+        """Return Σ_j curve_j·vector_j: the window, and sums of all that is before and after."""
+        width, nodes = 2 * self._table.radius + 1, self.axis.nodes
+        upto = np.concatenate([[0.0], np.cumsum(vector)])
+        sums = np.empty(len(places))
+        step = max(1, _NUMBERS // width)
+        for start in range(0, len(places), step):
+            first, q, r = self._near(places[start : start + step])
+            window, before, after = curve(q, r, np.tile(np.arange(width), (len(q), 1)))
+            held = first[:, np.newaxis] + np.arange(width)
+            real = (held >= 0) & (held < nodes)
+            near = np.where(real, vector[np.clip(held, 0, nodes - 1)], 0.0)
+            total = (window * near).sum(axis=1) + before * upto[np.clip(first, 0, nodes)]
+            total += after * (upto[-1] - upto[np.clip(first + width, 0, nodes)])
+            sums[start : start + step] = total
+        if curve == self._ramps:
+            sums[np.isneginf(places)] = 0.0
+            sums[np.isposinf(places)] = upto[-1]
+        return sums
 
     def _step(self, places: Floats) -> Floats:
         """Return D at each node, shape (n, nodes)."""
