@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import re
 import shlex
@@ -122,6 +123,8 @@ def _prepare(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trips = np.random.default_rng(0).normal((-73.9, 40.7), 0.05, size=(500, 2))
     np.savetxt("trips.csv", trips, delimiter=",", header="lon,lat", comments="")
     np.savetxt("places.csv", trips[:3], delimiter=",", header="lon,lat", comments="")
+    district = {"type": "Polygon", "coordinates": [[[-74, 40.6], [-73.8, 40.7], [-73.9, 40.8]]]}
+    Path("districts.json").write_text(json.dumps(district))
     (settings,) = _blocks(ROOT / "docs" / "curator.md", "toml")
     Path("trips.toml").write_text(settings)
 

@@ -8,7 +8,7 @@ is the same as for a query, the weights are others. What is asked along an axis 
 * `Within` an interval: whether the record lies there, as well as the table can tell;
 
 and a family turns it into weights along that axis. Over several axes weights multiply wherever f
-and g are products: see `Product`. Positions are in bandwidths, counted from the frame's origin.
+and g are products: see `Separable`. Positions are in bandwidths, counted from the frame's origin.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ class Made(Factor):
 
 
 @dataclass(frozen=True, eq=False)
-class Product(Reading):
+class Separable(Reading):
     """Weights that are a product over axes, scale · w₁ ⊗ w₂ and so on.
 
     Attributes
@@ -302,7 +302,7 @@ class Product(Reading):
     def __len__(self) -> int:
         return self.count
 
-    def part(self, rows: slice) -> Product:
+    def part(self, rows: slice) -> Separable:
         """Return the reading of some rows."""
         count = len(range(*rows.indices(self.count)))
         return replace(
@@ -340,7 +340,7 @@ class Product(Reading):
 
     def inner(self, other: Reading) -> Floats:
         """Return the product of the factors' inner products."""
-        assert isinstance(other, Product)  # readings of one table
+        assert isinstance(other, Separable)  # readings of one table
         total = np.full(self.count, self.scale * other.scale / self.copies)
         for mine, theirs in zip(self.factors, other.factors, strict=True):
             if isinstance(theirs, Ones) and not mine.shared:

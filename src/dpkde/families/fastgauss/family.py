@@ -45,7 +45,7 @@ from dpkde.families.base import (
 )
 from dpkde.families.fastgauss import worst
 from dpkde.families.fastgauss.expansion import hermite_functions, quality, terms
-from dpkde.families.reading import Asked, Product, Reading, rows_of
+from dpkde.families.reading import Asked, Reading, Separable, rows_of
 from dpkde.families.spline.family import MOST_CELLS
 from dpkde.families.spline.forecast import MOST_CHOSEN
 from dpkde.families.spline.grid import unbounded
@@ -61,6 +61,8 @@ Bound = Literal["refined", "product"]
 MAX_ORDER = 24
 _CUTOFFS = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)
 _MANY_AXES = 5
+_ALL_CELLS = 16.0
+"""A cutoff that leaves out nothing."""
 MOST_AXES = 256
 """Beyond few axes there is a single term an axis left, and splines do better."""
 
@@ -336,7 +338,7 @@ class FastGaussPair(Pair):
         axes = [CellAxis(half, size, self.layout.order) for half, size in rows]
         factors = tuple(entry.of(axis) for entry, axis in zip(asked, axes, strict=True))
         copies = self.layout.family.repetitions
-        return Product(rows_of(asked), factors, 1 / 2**self.bits, copies, self._axis_by_axis)
+        return Separable(rows_of(asked), factors, 1 / 2**self.bits, copies, self._axis_by_axis)
 
     def _axis_by_axis(self, copy: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return one copy of the table with the powers of an axis beside its cells."""
@@ -350,11 +352,11 @@ class FastGaussPair(Pair):
         return True
 
     def edge_error(self, columns: Sequence[int]) -> tuple[float, NDArray[np.float64]]:
-        """Return the relative error; at an edge that over 2π, as errors change with the cells."""
+        """Return the relative error; at an edge half of it, since shares leave nothing out."""
         halves = _halves(self.frame)
         kept = tuple(halves[column] for column in columns)
-        error = quality(self.layout.order, self.layout.cutoff, kept)[0]
-        return error, np.full(len(columns), error / (2 * np.pi))
+        error = quality(self.layout.order, _ALL_CELLS, kept)[0]
+        return error, np.full(len(columns), error / 2)
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return the length of g, over √repetitions and 2^bits."""

@@ -37,7 +37,7 @@ from dpkde.families.base import (
     about,
     no_repetitions,
 )
-from dpkde.families.reading import Asked, Factor, Product, Reading, Stored, rows_of
+from dpkde.families.reading import Asked, Factor, Reading, Separable, Stored, rows_of
 from dpkde.families.spline import forecast, narrow, worst
 from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.spline.grid import Grid, unbounded
@@ -376,7 +376,7 @@ class SplinePair(Pair):
         factors += [
             asked[axis.column].of(intervals.SplinedAxis(kernel, axis)) for axis in grid.axes
         ]
-        return Product(rows_of(asked), tuple(factors), 1 / 2**self.bits)
+        return Separable(rows_of(asked), tuple(factors), 1 / 2**self.bits)
 
     @property
     def knows_the_whole(self) -> bool:
