@@ -32,7 +32,7 @@ class Operator(ABC):
     @property
     @abstractmethod
     def trace(self) -> float:
-        """tr M, of a square one."""
+        """The sum of M_ii, of a square one."""
 
     @property
     @abstractmethod

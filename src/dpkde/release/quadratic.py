@@ -1,15 +1,15 @@
 """Quadratic forms of noisy tables: estimates without the bias of noise, their errors, and a test.
 
-With u the tables over the number of records (and 2^bits), M a form (`dpkde.families.forms`) and
-noise of variance s on every cell, uncorrelated and symmetric,
+With u the tables over the number of records (and 2^bits), M a form (of `dpkde.families.comparison`)
+and noise of variance s on every cell, uncorrelated and symmetric,
 
     E uᵀMu = (what it is without noise) + s·tr M,
     Var uᵀMu = Var(zᵀMz) + 4s·‖Mu‖²,
 
-Var(zᵀMz) from the second and fourth moments of the law: 2s²·ΣM_ij² for normal noise. Both are exact,
-given u; u itself is replaced by what is released, less what noise adds to ‖Mu‖². A noisy count
-divides a whole table: its error is followed to second order in the estimate and to first order in
-the standard error.
+Var(zᵀMz) from the second and fourth moments of the law: 2s²·ΣM_ij² for normal noise. Both are
+exact, given u; u itself is replaced by what is released, less what noise adds to ‖Mu‖². A noisy
+count divides a whole table: its error is followed to second order in the estimate and to first
+order in the standard error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.families.forms import Form
+from dpkde.families.comparison import Comparison
 from dpkde.numerics.operators import Operator
 from dpkde.release.answers import deviation
 
@@ -117,7 +117,7 @@ class Side:
         return self.mixed * apart + self.fourth * diagonal - (self.variance * trace) ** 2
 
 
-def estimate(form: Form, a: Side, b: Side) -> Estimate:
+def estimate(form: Comparison, a: Side, b: Side) -> Estimate:
     """Return the estimate of a form at two tables."""
     ours, theirs = form.own.apply(a.shares), form.other.apply(b.shares)
     across, back = form.cross.apply(b.shares), form.cross.transposed.apply(a.shares)
@@ -133,13 +133,10 @@ def estimate(form: Form, a: Side, b: Side) -> Estimate:
         float(first @ first) - a.variance * form.own.squares - b.variance * between,
         float(second @ second) - b.variance * form.other.squares - a.variance * between,
     ]
-    table = (
-        a.spread(form.own)
-        + b.spread(form.other)
-        + 4 * a.variance * b.variance * between
-        + 4 * a.variance * max(steep[0], 0.0)
-        + 4 * b.variance * max(steep[1], 0.0)
-    )
+    alone = a.spread(form.own) + b.spread(form.other) + 4 * a.variance * b.variance * between
+    linear = 4 * (a.variance * steep[0] + b.variance * steep[1])
+    # Noise may show less of a difference than none: but half of its own part stays.
+    table = alone + max(linear, -alone / 2)
     turned = [float(a.shares @ first), float(b.shares @ second)]
     count = 4 * (turned[0] ** 2 * v + turned[1] ** 2 * w)
     sampling = 0.0
@@ -182,7 +179,7 @@ class Sameness:
         )
 
 
-def sameness(form: Form, a: Side, b: Side, level: float) -> Sameness:
+def sameness(form: Comparison, a: Side, b: Side, level: float) -> Sameness:
     """Return the test: uᵀMu against a chi-square law of its mean and variance.
 
     Were the populations one, u = a − b has mean zero and the covariance
@@ -190,8 +187,8 @@ def sameness(form: Form, a: Side, b: Side, level: float) -> Sameness:
         Σ = s·I + α·C + γ·μμᵀ,   α = Σ 1/(records in the table),   γ = Σ (Var ñ/ñ² − 1/n),
 
     s the noise of both cells, C = E f(x)f(x)ᵀ and μ = E f(x) over the population. uᵀMu has the mean
-    tr MΣ and the variance 2tr(MΣ)², with what the noise's fourth moments add. All of it is estimated
-    from the releases, by products of one with the other, which noise does not bias.
+    tr MΣ and the variance 2tr(MΣ)², with what the noise's fourth moments add. All of it is
+    estimated from the releases, by products of one with the other, which noise does not bias.
     """
     from scipy.stats import chi2
 
@@ -228,4 +225,6 @@ def sameness(form: Form, a: Side, b: Side, level: float) -> Sameness:
     table = a.spread(form.own) + b.spread(form.other) + 4 * a.variance * b.variance * squares
     variance = max(table + 2 * mixed, table, 1e-6 * expected**2)
     scale, degrees = variance / (2 * expected), 2 * expected**2 / variance
-    return Sameness(float(chi2.sf(statistic / scale, degrees)), level, statistic / expected, degrees)
+    return Sameness(
+        float(chi2.sf(statistic / scale, degrees)), level, statistic / expected, degrees
+    )

@@ -39,7 +39,7 @@ from dpkde.families.base import (
     grouped,
     spread_of_repetitions,
 )
-from dpkde.families.forms import Form, Kind
+from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.fourier import spectrum
 from dpkde.kernels import Points
 from dpkde.privacy.amounts import Bounds
@@ -338,7 +338,7 @@ class FourierPair(Pair):
         """D, the number of frequencies."""
         return self.count
 
-    def comparison(self, other: Pair, kind: Kind) -> Form | None:
+    def comparison(self, other: Pair, kind: Kind) -> Comparison | None:
         """Return the form over the frequencies that both tables have; see `products`."""
         from dpkde.families.fourier import products
 

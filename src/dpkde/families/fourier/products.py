@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.families.forms import Form, Kind, Scatter
+from dpkde.families.comparison import Comparison, Kind, Scatter
 from dpkde.numerics.operators import Diagonal
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def shared(a: FourierPair, b: FourierPair) -> int:
     ours, theirs = a.layout, b.layout
     frames = [(pair.frame.kernel, pair.frame.dim) for pair in (a, b)]
     origins = [pair.frame.domain.origin(pair.frame.dim) for pair in (a, b)]
-    if frames[0] != frames[1] or not np.array_equal(*origins):
+    if frames[0] != frames[1] or not np.array_equal(origins[0], origins[1]):
         return 0
     if (ours.step_bits, a.form) != (theirs.step_bits, b.form):
         return 0
@@ -44,7 +44,7 @@ def shared(a: FourierPair, b: FourierPair) -> int:
     return size if alike.all() else int(np.argmin(alike))
 
 
-def form(a: FourierPair, b: FourierPair, kind: Kind) -> Form | None:
+def form(a: FourierPair, b: FourierPair, kind: Kind) -> Comparison | None:
     """Return the form over shared frequencies; None where they are too few, or k̂ is not known."""
     size = shared(a, b)
     if size < FEWEST:
@@ -54,7 +54,8 @@ def form(a: FourierPair, b: FourierPair, kind: Kind) -> Form | None:
         kernel = a.frame.kernel
         if not kernel.is_product:
             return None
-        shape, located = kernel.shape, a.frequencies[:size] * a.unit
+        shape = kernel.shape
+        located: Floats = a.frequencies[:size].astype(np.float64) * a.unit
         ratios = shape.profile_transform(located.reshape(-1)).reshape(located.shape)
         volume = kernel.bandwidth.determinant(a.frame.dim)
         weights = weights * (ratios / shape.integral(1) ** 2).prod(axis=1) / volume
@@ -65,7 +66,7 @@ def form(a: FourierPair, b: FourierPair, kind: Kind) -> Form | None:
         for target, columns in ((a.count, a.count), (b.count, b.count), (a.count, b.count))
     )
     scatter = FourierScatter(weights, features, own, other)
-    return Form(own, other, cross, scatter, draws=size, rows=rows)
+    return Comparison(own, other, cross, scatter, draws=size, rows=rows)
 
 
 @dataclass(frozen=True, eq=False)

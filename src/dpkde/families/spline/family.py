@@ -37,7 +37,7 @@ from dpkde.families.base import (
     about,
     no_repetitions,
 )
-from dpkde.families.forms import Form, Kind
+from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.spline import forecast, narrow, worst
 from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.spline.grid import Grid, unbounded
@@ -323,7 +323,7 @@ class SplinePair(Pair):
         group = np.sqrt((self._group(located) ** 2).sum(axis=1))
         return np.asarray(lengths * group / 2**self.bits)
 
-    def comparison(self, other: Pair, kind: Kind) -> Form | None:
+    def comparison(self, other: Pair, kind: Kind) -> Comparison | None:
         """Return the form that `products` derives; None where the other is no spline table."""
         from dpkde.families.spline import products
 

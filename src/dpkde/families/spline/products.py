@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.families.forms import Form, Kind, Scatter
+from dpkde.families.comparison import Comparison, Kind, Scatter
 from dpkde.families.spline import narrow
 from dpkde.families.spline.bsplines import AxisFit, axis_fit, bspline, gram
 from dpkde.kernels import ProductKernel
@@ -35,7 +35,7 @@ _MOST_NUMBERS = 1 << 25
 """Largest matrix of functions at quadrature points, for two meshes."""
 
 
-def form(a: SplinePair, b: SplinePair, kind: Kind) -> Form | None:
+def form(a: SplinePair, b: SplinePair, kind: Kind) -> Comparison | None:
     """Return the form of two spline tables; None where their axes do not lie along each other."""
     if a.frame.kernel.shape != b.frame.kernel.shape:
         return None
@@ -43,13 +43,13 @@ def form(a: SplinePair, b: SplinePair, kind: Kind) -> Form | None:
     if a.grid == b.grid and a.frame == b.frame:
         own = _Own(a, kind)
         operator = own.operator
-        return Form(operator, operator, operator, SplineScatter(own))
+        return Comparison(operator, operator, operator, SplineScatter(own))
     if kind == "mmd" and not same_kernel:
         return None
     cross = _crossed(a, b, kind)
     if cross is None:
         return None
-    return Form(_Own(a, kind).operator, _Own(b, kind).operator, cross)
+    return Comparison(_Own(a, kind).operator, _Own(b, kind).operator, cross)
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ class Scatter(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class Comparison:
     """The blocks of a form, and what sampling does to it where both tables have one layout."""
 
     own: Operator
