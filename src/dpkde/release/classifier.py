@@ -6,13 +6,15 @@ for is the predictive probability of class c, which is proportional to
     π_c · E[d_c | d̂_c],
 
 not to π_c·d̂_c. Before it is looked at, a density is taken to be exponential with the same mean m
-for all classes, the density of all of them together. Given d̂_c with normal noise it is then normal
-about d̂_c − σ_c²/m, cut off at zero, and
+for all classes. Given d̂_c with normal noise it is then normal about d̂_c − σ_c²/m, cut off at zero,
+and
 
     E[d_c | d̂_c] = t + σ_c·φ(t/σ_c)/Φ(t/σ_c),    t = d̂_c − σ_c²/m.
 
 Without noise that is d̂_c. Where noise is all there is it is m for all classes, and probabilities
-are the priors.
+are the priors. m is the density of all classes together at the query, by the same formula: from
+Σ π_c·d̂_c, whose own mean beforehand is the mean density at the records (the mean of k over pairs of
+them, which tables tell).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from numpy.typing import NDArray
 from dpkde.errors import ParameterError
 from dpkde.numerics.numbers import is_real
 from dpkde.release.compare import check_columns_agree
+from dpkde.release.quadratic import Side
 from dpkde.release.release import Release
 from dpkde.tables.arrays import QueriesLike
 
@@ -34,6 +37,8 @@ Floats = NDArray[np.float64]
 Label = Hashable
 
 _TINY = 1e-300
+_USUAL = 0.1
+"""A mean KDE value at records, for families that do not tell."""
 
 
 class Classifier:
@@ -67,11 +72,12 @@ class Classifier:
     ['low', 'high']
     """
 
-    __slots__ = ("_releases", "_units", "classes", "priors")
+    __slots__ = ("_releases", "_typical", "_units", "classes", "priors")
 
     classes: tuple[Label, ...]
     priors: Floats
     _releases: tuple[Release, ...]
+    _typical: float
     _units: tuple[float, ...]
 
     def __init__(
@@ -90,11 +96,14 @@ class Classifier:
         check_columns_agree({f"class {label!r}": release for label, release in releases.items()})
         shares = _priors(releases, priors)
         shares.setflags(write=False)
+        units = _units(releases)
+        means = [typical(r) / unit for r, unit in zip(releases.values(), units, strict=True)]
         values = {
             "classes": tuple(releases),
             "priors": shares,
             "_releases": tuple(releases.values()),
-            "_units": _units(releases),
+            "_typical": float(shares @ means),
+            "_units": units,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -115,7 +124,7 @@ class Classifier:
         estimates, errors = self._densities(queries)
         with np.errstate(all="ignore"):
             pooled = truncated_mean(
-                estimates @ self.priors, np.sqrt(errors**2 @ self.priors**2), math.inf
+                estimates @ self.priors, np.sqrt(errors**2 @ self.priors**2), self._typical
             )
             parts = self.priors * truncated_mean(estimates, errors, pooled[:, np.newaxis])
             total = parts.sum(axis=1, keepdims=True)
@@ -166,13 +175,25 @@ def truncated_mean(estimate: Floats, error: Floats, mean: Floats | float) -> Flo
     """
     from scipy.special import erfcx
 
-    safe = np.maximum(error, _TINY)
-    z = estimate / safe - error / np.maximum(mean, _TINY)
-    # φ/Φ = √(2/π)/erfcx(−z/√2); far below zero z + φ/Φ cancels, and is 1/|z| − 2/|z|³.
-    ratio = z + math.sqrt(2 / math.pi) / erfcx(-z / math.sqrt(2))
-    far = np.minimum(z, -1.0)
-    scaled = np.where(z < -200, -1 / far + 2 / far**3, ratio)
+    with np.errstate(all="ignore"):
+        z = estimate / np.maximum(error, _TINY) - error / np.maximum(mean, _TINY)
+        # φ/Φ = √(2/π)/erfcx(−z/√2); far below zero z + φ/Φ cancels, and is 1/|z| − 2/|z|³.
+        near = z + math.sqrt(2 / math.pi) / erfcx(-z / math.sqrt(2))
+        scaled = np.where(z < -200, -1 / z + 2 / z**3, near)
     return np.where(error > 0, error * scaled, np.maximum(estimate, 0.0))
+
+
+def typical(release: Release) -> float:
+    """Return the mean KDE value at the records: that of k over pairs of them, without noise's part.
+
+    A usual number where the family cannot tell; at least 10⁻⁶ and at most 1.
+    """
+    pair, side = release.plan.pair, Side.of(release)
+    form = pair.comparison(pair, "mmd")
+    if form is None:
+        return _USUAL
+    square = float(side.shares @ form.own.apply(side.shares)) - side.variance * form.own.trace
+    return min(max(square / (1 + 3 * side.count_variance), 1e-6), 1.0)
 
 
 def _units(releases: Mapping[Any, Release]) -> tuple[float, ...]:
