@@ -113,15 +113,16 @@ def test_wrong_arguments(
 
 
 def test_wrong_releases(releases: dict[str, dpkde.Release]) -> None:
-    for none in ({}, list(releases.values())):
+    nothing: list[Any] = [{}, list(releases.values()), None]
+    for wrong in nothing:
         with pytest.raises(dpkde.ParameterError, match="a release for each label"):
-            dpkde.Classifier(none)  # type: ignore[arg-type]
+            dpkde.Classifier(wrong)
     line = _publish(_draw("a", 50)[:, :1], bounds=BOUNDS[:1])
     with pytest.raises(dpkde.ParameterError, match=r"class 'a' has 2 column.*class 'c' has 1"):
         dpkde.Classifier({**releases, "c": line})
     classifier = dpkde.Classifier(releases)
     with pytest.raises(AttributeError, match="frozen"):
-        classifier.priors = np.ones(2)  # type: ignore[misc]
+        classifier.priors = np.ones(2)
     with pytest.raises(ValueError, match="read-only"):
         classifier.priors[0] = 1
 
@@ -163,7 +164,9 @@ def test_probabilities_come_true(epsilon: str, most: float) -> None:
     sketches = {label: dpkde.sketch(_draw(label, SIZES[label]), plan) for label in CENTERS}
     priors = np.array([SIZES["a"], SIZES["b"]]) / sum(SIZES.values())
     exact = [dpkde.publish(sketch, epsilon=10**6) for sketch in sketches.values()]
-    said, cut, true = [], [], []
+    said: list[Floats] = []
+    cut: list[Floats] = []
+    true: list[Floats] = []
     for _ in range(150):
         releases = {k: dpkde.publish(sketch, epsilon=epsilon) for k, sketch in sketches.items()}
         queries = np.concatenate([_draw("a", 136), _draw("b", 64)]).clip(-3, 3)
