@@ -70,6 +70,7 @@ TURNED = [[0.7, 0.2], [0.2, 0.6]]
         (dpkde.Gaussian(0.5), dpkde.Spline(3, 0.5), 1),
         (dpkde.Gaussian(0.5), dpkde.Spline(2, 0.9, ridge=0.05), 1),
         (dpkde.Laplacian(0.5), dpkde.Spline(1, 0.4), 1),
+        (dpkde.Product([dpkde.Gaussian(0.9), dpkde.Hat(2.0)]), dpkde.Spline(3, 0.4), 1),
         (dpkde.Gaussian([0.5, 0.8]), dpkde.Spline((3, 2), (0.6, 0.5)), 2),
         (dpkde.Gaussian(TURNED), dpkde.Spline(3, 0.6), 2),
     ],

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import dpkde
 from dpkde.families.base import Pair
+from dpkde.numerics.operators import Dense, Kronecker
 from dpkde.privacy.laws import DiscreteLaplace, MaxNorm
 from dpkde.release.compare import Distance
 from dpkde.release.differences import _tails, by_quadrature, discoveries
@@ -98,6 +99,49 @@ def test_estimates_are_unbiased_with_the_errors_they_declare(kind: Any) -> None:
         assert (squares.mean() - exact) / spread == pytest.approx(0.0, abs=0.1)
         ratio = math.sqrt((declared**2).mean()) / spread
         assert 0.93 < ratio < (1.25 if other is x else 1.07)
+
+
+def test_tables_of_some_of_the_records() -> None:
+    """Half of the records in each table: over 600 seeded draws unbiased, with its spread."""
+    generator, drawn = np.random.default_rng(12), _spline(1, 3, 0.7, 0.5)
+    form = drawn.comparison(drawn, "mmd")
+    assert form is not None
+    rows = [_rows(drawn, points[:300, :1].clip(-2, 2)) for points in (FIRST, SECOND)]
+    apart = rows[0].mean(axis=0) - rows[1].mean(axis=0)
+    exact = float(apart @ form.own.apply(apart))
+    results = []
+    for _ in range(600):
+        sides = []
+        for table in rows:
+            sums = table[generator.random(300) < 0.5].sum(axis=0)
+            side = _side(generator, 2 * sums, 300, 2.0, 1e6)
+            sides.append(replace(side, rate=0.5))
+        results.append(estimate(form, sides[0], sides[1]))
+    squares = np.array([result.squared for result in results])
+    declared = np.sqrt(np.mean([result.squared_standard_error**2 for result in results]))
+    assert (squares.mean() - exact) / squares.std() == pytest.approx(0.0, abs=0.15)
+    assert declared / squares.std() == pytest.approx(1.0, abs=0.15)
+
+
+@pytest.mark.parametrize("shape", ["laplace", "cube"])
+def test_the_spread_of_a_form_of_noise(shape: str) -> None:
+    """Against 200,000 seeded draws, which tell it to 1% or so; normal moments are 20% off."""
+    generator, cells = np.random.default_rng(9), 6
+    matrix = generator.normal(size=(cells, cells))
+    matrix = matrix @ matrix.T
+    if shape == "laplace":
+        noise = generator.laplace(size=(200_000, cells))
+        fourth, mixed = 24.0, 4.0
+    else:
+        radii = generator.gamma(cells + 1, size=(200_000, 1))
+        noise = generator.uniform(-1, 1, (200_000, cells)) * radii
+        fourth, mixed = (7 * 8 * 9 * 10 / k for k in (5, 9))
+    variance = 2.0 if shape == "laplace" else 7 * 8 / 3
+    side = Side(np.zeros(cells), variance, fourth, mixed, 0.0, 1.0, 1.0)
+    forms = np.einsum("ni,ij,nj->n", noise, matrix, noise)
+    operator = Kronecker((Dense(matrix),))
+    assert forms.mean() == pytest.approx(variance * operator.trace, rel=0.02)
+    assert side.spread(operator) == pytest.approx(forms.var(), rel=0.06)
 
 
 LEVELS = [

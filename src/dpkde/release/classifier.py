@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from dpkde.errors import ParameterError
 from dpkde.numerics.numbers import is_real
 from dpkde.release.compare import check_columns_agree
+from dpkde.release.differences import whole_of
 from dpkde.release.quadratic import Side
 from dpkde.release.release import Release
 from dpkde.tables.arrays import QueriesLike
@@ -201,7 +202,7 @@ def _units(releases: Mapping[Any, Release]) -> tuple[float, ...]:
     first, *others = releases.values()
     if all(other.kernel == first.kernel for other in others):
         return (1.0,) * len(releases)
-    return tuple(release.kernel.integral(release.dim) for release in releases.values())
+    return tuple(whole_of(release) for release in releases.values())
 
 
 def _priors(releases: Mapping[Any, Release], priors: Any) -> Floats:

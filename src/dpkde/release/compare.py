@@ -32,6 +32,7 @@ from dpkde.release.differences import (
     by_quadrature,
     difference,
     total_variation,
+    whole_of,
 )
 from dpkde.release.quadratic import Estimate, Sameness, Side, estimate, sameness
 from dpkde.release.region import Region, region_of
@@ -146,11 +147,14 @@ def distance(a: Release, b: Release) -> Distance:
     if l2 is None and mmd is None:
         raise ParameterError(f"these releases cannot be compared: {'; '.join(notes)}")
     variation = None
-    if isinstance(region, Region):
+    if isinstance(region, Region) and l2 is not None:
         form = a.plan.pair.comparison(b.plan.pair, "l2")
         variation = total_variation(a, b, region, _likeness(form, sides))
-    else:
+    elif isinstance(region, str):
         notes.append(f"no total variation: {region}")
+    form = a.plan.pair.comparison(b.plan.pair, "mmd")
+    if min(a.rate, b.rate) < 1 and (form is None or form.scatter is None):
+        notes.append("which records were sampled into the tables counts as a difference")
     if a.kernel != b.kernel:
         notes.append(
             f"densities are smoothed by {a.kernel!r} and by {b.kernel!r}: the same records would "
@@ -177,9 +181,12 @@ def _distance(
     notes: list[str],
 ) -> Estimate | None:
     """Return a distance in closed form, or by quadrature; None with a note."""
-    if kind == "l2" and not _has_integral(a.kernel, a.dim):
-        notes.append(f"no L2 distance: the {a.kernel.name} kernel has no integral over space")
-        return None
+    if kind == "l2":
+        try:
+            _ = whole_of(a), whole_of(b)
+        except ParameterError as error:
+            notes.append(f"no L2 distance: {error}")
+            return None
     form = a.plan.pair.comparison(b.plan.pair, kind)
     if form is not None:
         result = estimate(form, *sides)
@@ -208,13 +215,6 @@ def _likeness(form: Comparison | None, sides: tuple[Side, Side]) -> float:
     squares = a**2 * form.own.squares + b**2 * form.other.squares + 2 * a * b * form.cross.squares
     trace = a * form.own.trace + b * form.other.trace
     return min(squares / trace**2, 1.0) if trace > 0 else 1.0
-
-
-def _has_integral(kernel: Kernel, dim: int) -> bool:
-    try:
-        return 0 < kernel.integral(dim) < math.inf
-    except ParameterError:
-        return False
 
 
 def _check(a: Any, b: Any) -> None:

@@ -100,9 +100,23 @@ class TotalVariation:
         return f"{self.value:.4g} (from {self.lower:.3g} to {self.upper:.3g})"
 
 
+def whole_of(release: Release) -> float:
+    """Return ∫k, by which a KDE value is divided; ParameterError where there is no such number."""
+    try:
+        whole = release.kernel.integral(release.dim)
+    except OverflowError:
+        whole = math.inf
+    if not 0 < whole < math.inf:
+        raise ParameterError(
+            f"the integral of the kernel over {release.dim} columns is beyond what numbers hold, "
+            "and so are densities"
+        )
+    return whole
+
+
 def densities(release: Release, points: Points) -> tuple[Floats, Floats]:
     """Return plain densities kde/∫k, and what the noise adds to them."""
-    whole = release.kernel.integral(release.dim)
+    whole = whole_of(release)
     values = release.kde(points, clip=False, assisted=False)
     return values / whole, release.standard_error(points, assisted=False) / whole
 
@@ -119,7 +133,7 @@ def difference(a: Release, b: Release, where: Any, level: float, of: Meaning) ->
     for release, values in ((a, first), (b, second)):
         if release.plan.pair.draws:
             own = release.sampling_error(points, assisted=False)
-            variances = variances + (own / release.kernel.integral(release.dim)) ** 2
+            variances = variances + (own / whole_of(release)) ** 2
         if of == "populations":
             variances = variances + _sampled(release, values)
     values = first - second
@@ -155,7 +169,7 @@ def _places(a: Release, b: Release, where: Any) -> tuple[Points, tuple[int, ...]
 
 def _sampled(release: Release, values: Floats) -> Floats:
     """Return at most Var k(x, y)/n, in units of densities: k² ≤ k, so at most kde(1 − kde)/n."""
-    whole = release.kernel.integral(release.dim)
+    whole = whole_of(release)
     kde = np.clip(values * whole, 0.0, 1.0)
     return np.asarray(kde * (1 - kde) / (float(release.rate) * release.count) / whole**2)
 
@@ -168,7 +182,7 @@ def _fourth(release: Release, points: Points) -> Floats:
     law, counting = release.law("table"), release.law("count")
     assert law is not None
     fourth, mixed = law.fourth_moments
-    pair, unit = release.plan.pair, release.kernel.integral(release.dim) * release.count
+    pair, unit = release.plan.pair, whole_of(release) * release.count
     lone, shared = fourth - 3 * mixed, 3 * (mixed - law.variance**2)
 
     def of_table(chunk: Points) -> Floats:
@@ -284,7 +298,7 @@ def _probe(release: Release, points: Points, number: int) -> Floats:
     """Return the densities of a table of signs, as large as the noise."""
     pair, size = release.plan.pair, release.table.size
     table = signs(size, number) * answers.deviation(release, "table")
-    unit = release.kernel.integral(release.dim) * float(release.rate) * release.count
+    unit = whole_of(release) * float(release.rate) * release.count
     return answers.answer(release, points, lambda chunk: pair.respond(chunk, table)) / unit
 
 

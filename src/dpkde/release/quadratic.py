@@ -110,6 +110,11 @@ class Side:
             float(release.rate),
         )
 
+    @property
+    def thinning(self) -> float:
+        """τ = (1 − q)/qn: the variance of a share where a record is in the table at a rate q."""
+        return (1 - self.rate) / (self.rate * self.records)
+
     def spread(self, form: Operator) -> float:
         """Return Var zᵀMz: exact for laws whose cells are exchangeable and have free signs."""
         trace, squares, diagonal = form.trace, form.squares, form.diagonal_squares
@@ -137,6 +142,13 @@ def estimate(form: Comparison, a: Side, b: Side) -> Estimate:
     linear = 4 * (a.variance * steep[0] + b.variance * steep[1])
     # Noise may show less of a difference than none: but half of its own part stays.
     table = alone + max(linear, -alone / 2)
+    if form.scatter is not None and a.thinning + b.thinning > 0:
+        # Tables of some of the records differ by which they are, with the covariance τ·C.
+        squared -= (a.thinning + b.thinning) * form.scatter.energy
+        square = max(form.scatter.mean_square(a.shares, b.shares), 0.0)
+        table += 2 * (a.thinning + b.thinning) ** 2 * square
+        for side, g in ((a, first), (b, second)):
+            table += 4 * side.thinning * max(form.scatter.moment(side.shares, g), 0.0)
     turned = [float(a.shares @ first), float(b.shares @ second)]
     count = 4 * (turned[0] ** 2 * v + turned[1] ** 2 * w)
     sampling = 0.0

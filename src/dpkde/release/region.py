@@ -80,7 +80,7 @@ def region_of(*releases: Release) -> Region | str:
         return f"{first.dim} columns are more than the {MOST_AXES} of a grid"
     box = bounds_of(*releases)
     if box is None:
-        return "a release has no bounds, or does not lie in space"
+        return "a grid needs bounds in space, which a release lacks"
     spans = np.array([_spans(release.kernel, release.dim) for release in releases])
     reach = np.array([[_reach(release.kernel)] for release in releases])
     beyond = (spans * reach).max(axis=0)
@@ -90,7 +90,7 @@ def region_of(*releases: Release) -> Region | str:
     if surplus > 1:
         coarser = surplus ** (1 / first.dim)
         if coarser * _FINEST > 1:
-            return "the bounds are too many bandwidths wide for one"
+            return "the bounds are too many bandwidths wide for a grid"
         wanted = np.ceil(wanted / coarser)
     return Region(low, high, tuple(max(int(n), 8) for n in wanted))
 

@@ -58,7 +58,7 @@ def form(a: FourierPair, b: FourierPair, kind: Kind) -> Comparison | None:
         located: Floats = a.frequencies[:size].astype(np.float64) * a.unit
         ratios = shape.profile_transform(located.reshape(-1)).reshape(located.shape)
         volume = kernel.bandwidth.determinant(a.frame.dim)
-        weights = weights * (ratios / shape.integral(1) ** 2).prod(axis=1) / volume
+        weights = weights * (ratios / shape.profile_integral**2).prod(axis=1) / volume
     features = 1.0 if a.form == "pairs" else 2.0
     rows = 2 if a.form == "pairs" else 1
     own, other, cross = (

@@ -68,7 +68,7 @@ class _Own:
         fit = axis_fit(kernel, axis.degree, axis.spacing, axis.ridge)
         if self.kind == "mmd":
             return fit.likenesses()
-        return np.asarray(fit.overlaps() * (axis.spacing / kernel.integral(1) ** 2))
+        return np.asarray(fit.overlaps() * (axis.spacing / kernel.profile_integral**2))
 
     @cached_property
     def group(self) -> Floats:
@@ -198,7 +198,7 @@ def _between(a: _Line, b: _Line, kind: Kind) -> Floats | None:
     x, mass = gauss_points(edges)
     right = b.responses(x) * mass[:, np.newaxis]
     if kind == "l2":
-        scale = a.unit * b.unit * a.fit.kernel.integral(1) ** 2
+        scale = a.unit * b.unit * a.fit.kernel.profile_integral**2
         return np.asarray(a.responses(x).T @ right / scale)
     duals = a.fit.duals()
     margin = len(duals) - 1
@@ -344,7 +344,7 @@ def _moments(kernel: ProductKernel, half: float, kind: Kind) -> tuple[float, flo
         inner, outer = np.linspace(0, half, panels), half + np.geomspace(1e-3, 1.0, 64) * reach
         y, mass = gauss_points(np.concatenate([inner, outer]))
         flat, slope, curve = narrow.line(kernel, half, y)
-        mass = 2 * mass / kernel.integral(1) ** 2
+        mass = 2 * mass / kernel.profile_integral**2
         products = (flat * flat, slope * slope, flat * curve, curve * curve)
         return tuple(float(mass @ product) for product in products)  # type: ignore[return-value]
     panels = max(2, math.ceil(min(2 * half, 64.0)))
