@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.numerics.numbers import is_real
+from dpkde.release.answering import Answering
 from dpkde.release.compare import check_columns_agree
 from dpkde.release.differences import whole_of
 from dpkde.release.quadratic import Side
-from dpkde.release.release import Release
 from dpkde.tables.arrays import QueriesLike
 
 Floats = NDArray[np.float64]
@@ -77,19 +77,19 @@ class Classifier:
 
     classes: tuple[Label, ...]
     priors: Floats
-    _releases: tuple[Release, ...]
+    _releases: tuple[Answering, ...]
     _typical: float
     _units: tuple[float, ...]
 
     def __init__(
         self,
-        releases: Mapping[Any, Release],
+        releases: Mapping[Any, Answering],
         priors: Mapping[Any, float] | Sequence[float] | Floats | None = None,
     ) -> None:
         if not isinstance(releases, Mapping) or not releases:
             raise ParameterError("a classifier needs a release for each label: {'a': a, 'b': b}")
         for label, release in releases.items():
-            if not isinstance(release, Release):
+            if not isinstance(release, Answering):
                 raise ParameterError(
                     f"the class {label!r} needs a release, got {type(release).__name__}: "
                     "dpkde.load(path) opens the file of one"
@@ -184,7 +184,7 @@ def truncated_mean(estimate: Floats, error: Floats, mean: Floats | float) -> Flo
     return np.where(error > 0, error * scaled, np.maximum(estimate, 0.0))
 
 
-def typical(release: Release) -> float:
+def typical(release: Answering) -> float:
     """Return the mean KDE value at the records: that of k over pairs of them, without noise's part.
 
     A usual number where the family cannot tell; at least 10⁻⁶ and at most 1.
@@ -197,7 +197,7 @@ def typical(release: Release) -> float:
     return min(max(square / (1 + 3 * side.count_variance), 1e-6), 1.0)
 
 
-def _units(releases: Mapping[Any, Release]) -> tuple[float, ...]:
+def _units(releases: Mapping[Any, Answering]) -> tuple[float, ...]:
     """Return what turns KDE values into densities; 1 where all have the same kernel."""
     first, *others = releases.values()
     if all(other.kernel == first.kernel for other in others):
@@ -205,7 +205,7 @@ def _units(releases: Mapping[Any, Release]) -> tuple[float, ...]:
     return tuple(whole_of(release) for release in releases.values())
 
 
-def _priors(releases: Mapping[Any, Release], priors: Any) -> Floats:
+def _priors(releases: Mapping[Any, Answering], priors: Any) -> Floats:
     """Return priors as shares."""
     if priors is None:
         priors = [release.count for release in releases.values()]

@@ -25,6 +25,7 @@ from dpkde.errors import ParameterError
 from dpkde.families.comparison import Comparison, Kind
 from dpkde.kernels import Kernel
 from dpkde.numerics.numbers import is_real
+from dpkde.release.answering import Answering
 from dpkde.release.differences import (
     Difference,
     Meaning,
@@ -36,7 +37,6 @@ from dpkde.release.differences import (
 )
 from dpkde.release.quadratic import Estimate, Sameness, Side, estimate, sameness
 from dpkde.release.region import Region, region_of
-from dpkde.release.release import Release
 from dpkde.tables.arrays import QueriesLike
 
 Floats = NDArray[np.float64]
@@ -67,8 +67,8 @@ class Distance:
         What could not be had, and what would help; what is None is told here.
     """
 
-    a: Release = field(repr=False)
-    b: Release = field(repr=False)
+    a: Answering = field(repr=False)
+    b: Answering = field(repr=False)
     l2: Estimate | None
     mmd: Estimate | None
     total_variation: TotalVariation | None
@@ -130,7 +130,7 @@ def _told(value: object) -> str:
     return "–" if value is None else str(value)
 
 
-def distance(a: Release, b: Release) -> Distance:
+def distance(a: Answering, b: Answering) -> Distance:
     """Return how far two releases are apart: L2, MMD and total variation, with standard errors.
 
     Spline tables with one another, and Fourier tables of the same frequencies, are compared in
@@ -160,12 +160,12 @@ def distance(a: Release, b: Release) -> Distance:
             f"densities are smoothed by {a.kernel!r} and by {b.kernel!r}: the same records would "
             "be some way apart"
         )
-    if a.release_id == b.release_id:
+    if np.array_equal(a.table, b.table):
         notes.append("this is one release twice: its noise cancels, which the errors do not know")
     return Distance(a, b, l2, mmd, variation, tuple(notes))
 
 
-def _region(a: Release, b: Release) -> Region | str:
+def _region(a: Answering, b: Answering) -> Region | str:
     """Return a grid for integrals, or why there is none."""
     if a.plan.pair.draws or b.plan.pair.draws:
         return "what a family draws at random would look like a difference of densities"
@@ -173,8 +173,8 @@ def _region(a: Release, b: Release) -> Region | str:
 
 
 def _distance(
-    a: Release,
-    b: Release,
+    a: Answering,
+    b: Answering,
     sides: tuple[Side, Side],
     kind: Kind,
     region: Region | str,
@@ -220,7 +220,7 @@ def _likeness(form: Comparison | None, sides: tuple[Side, Side]) -> float:
 def _check(a: Any, b: Any) -> None:
     """Refuse what cannot be compared, with what differs."""
     for release in (a, b):
-        if not isinstance(release, Release):
+        if not isinstance(release, Answering):
             raise ParameterError(
                 f"two releases are compared, got {type(release).__name__}: dpkde.load(path) opens "
                 "the file of one"
@@ -233,7 +233,7 @@ def _check(a: Any, b: Any) -> None:
         )
 
 
-def check_columns_agree(releases: dict[Any, Release]) -> None:
+def check_columns_agree(releases: dict[Any, Answering]) -> None:
     """Refuse releases of other columns than the first one's, and name them."""
     (first, one), *others = releases.items()
     for name, other in others:

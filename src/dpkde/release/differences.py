@@ -22,7 +22,7 @@ from dpkde.release.region import Region, bounds_of
 from dpkde.space.queries import places_of
 
 if TYPE_CHECKING:
-    from dpkde.release.release import Release
+    from dpkde.release.answering import Answering
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -100,7 +100,7 @@ class TotalVariation:
         return f"{self.value:.4g} (from {self.lower:.3g} to {self.upper:.3g})"
 
 
-def whole_of(release: Release) -> float:
+def whole_of(release: Answering) -> float:
     """Return ∫k, by which a KDE value is divided; ParameterError where there is no such number."""
     try:
         whole = release.kernel.integral(release.dim)
@@ -114,14 +114,14 @@ def whole_of(release: Release) -> float:
     return whole
 
 
-def densities(release: Release, points: Points) -> tuple[Floats, Floats]:
+def densities(release: Answering, points: Points) -> tuple[Floats, Floats]:
     """Return plain densities kde/∫k, and what the noise adds to them."""
     whole = whole_of(release)
     values = release.kde(points, clip=False, assisted=False)
     return values / whole, release.standard_error(points, assisted=False) / whole
 
 
-def difference(a: Release, b: Release, where: Any, level: float, of: Meaning) -> Difference:
+def difference(a: Answering, b: Answering, where: Any, level: float, of: Meaning) -> Difference:
     """Return the difference at points or over a grid; see `Distance.difference`."""
     if not is_real(level) or not 0 < level < 1:
         raise ParameterError(f"level must be between 0 and 1, such as 0.05, got {level!r}")
@@ -149,7 +149,7 @@ def difference(a: Release, b: Release, where: Any, level: float, of: Meaning) ->
     )
 
 
-def _places(a: Release, b: Release, where: Any) -> tuple[Points, tuple[int, ...]]:
+def _places(a: Answering, b: Answering, where: Any) -> tuple[Points, tuple[int, ...]]:
     """Return points, and the shape that answers take."""
     counts = (where,) * a.dim if is_whole(where) else where
     if not isinstance(counts, tuple) or not all(is_whole(count) for count in counts):
@@ -167,14 +167,14 @@ def _places(a: Release, b: Release, where: Any) -> tuple[Points, tuple[int, ...]
     return region.points, region.shape
 
 
-def _sampled(release: Release, values: Floats) -> Floats:
+def _sampled(release: Answering, values: Floats) -> Floats:
     """Return at most Var k(x, y)/n, in units of densities: k² ≤ k, so at most kde(1 − kde)/n."""
     whole = whole_of(release)
     kde = np.clip(values * whole, 0.0, 1.0)
     return np.asarray(kde * (1 - kde) / (float(release.rate) * release.count) / whole**2)
 
 
-def _fourth(release: Release, points: Points) -> Floats:
+def _fourth(release: Answering, points: Points) -> Floats:
     """Return the fourth cumulant of the noise of a density at each point.
 
     Σg⁴(E z⁴ − 3E z²z′²) + 3(E z²z′² − V²)(Σg²)² of the table, and that of the count.
@@ -243,7 +243,7 @@ def discoveries(p_values: Floats, level: float) -> Mask:
     return believed
 
 
-def total_variation(a: Release, b: Release, region: Region, alike: float) -> TotalVariation:
+def total_variation(a: Answering, b: Answering, region: Region, alike: float) -> TotalVariation:
     """Return the total variation over a grid; `alike` is the mean of noise's squared correlations.
 
     Var ∫|noise| ≤ (1 − 2/π)·∬ρ²σσ′, for cov(|X|, |Y|) ≤ (1 − 2/π)ρ²σσ′ of normal X, Y.
@@ -268,7 +268,7 @@ def total_variation(a: Release, b: Release, region: Region, alike: float) -> Tot
     )
 
 
-def by_quadrature(a: Release, b: Release, region: Region) -> Estimate:
+def by_quadrature(a: Answering, b: Answering, region: Region) -> Estimate:
     """Return the squared L2 distance of densities over a grid, for any two families.
 
     The mean of what noise adds is taken away, exactly; its spread is measured with 32 tables of
@@ -294,7 +294,7 @@ def by_quadrature(a: Release, b: Release, region: Region) -> Estimate:
     return Estimate(squared, math.sqrt(spread + linear + count))
 
 
-def _probe(release: Release, points: Points, number: int) -> Floats:
+def _probe(release: Answering, points: Points, number: int) -> Floats:
     """Return the densities of a table of signs, as large as the noise."""
     pair, size = release.plan.pair, release.table.size
     table = signs(size, number) * answers.deviation(release, "table")

@@ -26,7 +26,7 @@ from dpkde.numerics.operators import Operator
 from dpkde.release.answers import deviation
 
 if TYPE_CHECKING:
-    from dpkde.release.release import Release
+    from dpkde.release.answering import Answering
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ class Side:
     rate: float
 
     @classmethod
-    def of(cls, release: Release) -> Side:
+    def of(cls, release: Answering) -> Side:
         """Return what a release says."""
         unit = float(release.rate) * release.count * 2.0**release.plan.bits
         law = release.law("table")

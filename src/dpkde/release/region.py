@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpkde.kernels import Kernel, Points
 
 if TYPE_CHECKING:
-    from dpkde.release.release import Release
+    from dpkde.release.answering import Answering
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ class Region:
         return float(((self.high - self.low) / self.shape).prod())
 
 
-def bounds_of(*releases: Release) -> tuple[Floats, Floats] | None:
+def bounds_of(*releases: Answering) -> tuple[Floats, Floats] | None:
     """Return the corners of a box that holds the bounds of all; None where some have none."""
     corners = []
     for release in releases:
@@ -73,7 +73,7 @@ def bounds_of(*releases: Release) -> tuple[Floats, Floats] | None:
     return low.min(axis=0), high.max(axis=0)
 
 
-def region_of(*releases: Release) -> Region | str:
+def region_of(*releases: Answering) -> Region | str:
     """Return the box around all densities, tails included; or why there is none."""
     first = releases[0]
     if first.dim > MOST_AXES:
