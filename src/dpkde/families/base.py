@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, ParameterError
+from dpkde.families.comparison import Comparison, Kind
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Adjacency, Bounds
@@ -438,6 +439,10 @@ class Pair(ABC):
     def draws(self) -> int:
         """How many independent draws an answer is the mean of; 0 where nothing is random."""
         return 0
+
+    def comparison(self, other: Pair, kind: Kind) -> Comparison | None:
+        """Return the quadratic form of a distance to a table of another pair; None without one."""
+        return None
 
     @abstractmethod
     def weights(self, queries: Points) -> Weights:

@@ -37,6 +37,7 @@ from dpkde.families.base import (
     about,
     no_repetitions,
 )
+from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.spline import forecast, narrow, worst
 from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.spline.grid import Grid, unbounded
@@ -321,6 +322,12 @@ class SplinePair(Pair):
         lengths = np.sqrt((self._coefficients(located) ** 2).sum(axis=2)).prod(axis=1)
         group = np.sqrt((self._group(located) ** 2).sum(axis=1))
         return np.asarray(lengths * group / 2**self.bits)
+
+    def comparison(self, other: Pair, kind: Kind) -> Comparison | None:
+        """Return the form that `products` derives; None where the other is no spline table."""
+        from dpkde.families.spline import products
+
+        return products.form(self, other, kind) if isinstance(other, SplinePair) else None
 
     def _coefficients(self, located: Points) -> NDArray[np.float64]:
         """Return what each splined axis says to each query, shape (n_queries, axes, near)."""
