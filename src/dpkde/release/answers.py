@@ -34,7 +34,11 @@ def kernel_sum(release: Release, queries: QueriesLike, *, groups: int = 1) -> ND
     table = release.table.astype(np.float64)
     pair = release.plan.pair
     sums = answer(release, queries, lambda chunk: pair.respond(chunk, table, groups))
-    return sums / float(release.rate) + pair.constant * release.count
+    if release.rate < 1:
+        sums /= float(release.rate)
+    if pair.constant:
+        sums += pair.constant * release.count
+    return sums
 
 
 def kde(
@@ -48,10 +52,11 @@ def kde(
     """Return the KDE at each query, clipped to [0, 1] unless told otherwise."""
     helper = assistance(release, assisted, _check_groups(groups))
     if helper is None:
-        values = kernel_sum(release, queries, groups=groups) / release.count
+        values = kernel_sum(release, queries, groups=groups)
+        values /= release.count
     else:
         values = answer(release, queries, lambda chunk: helper.answers(chunk, groups))
-    return np.clip(values, 0.0, 1.0) if clip else values
+    return np.clip(values, 0.0, 1.0, out=values) if clip else values
 
 
 def _check_groups(groups: int) -> int:
@@ -145,5 +150,7 @@ def answer(
     results = mapped(function, chunks) if several else map(function, chunks)
     for start, values in zip(starts, results, strict=True):
         answers[start : start + CHUNK_QUERIES] = values
-    answers[~np.isfinite(rows).all(axis=1)] = math.nan
+    finite = np.isfinite(rows)
+    if not finite.all():
+        answers[~finite.all(axis=1)] = math.nan
     return answers

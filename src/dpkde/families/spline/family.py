@@ -49,6 +49,10 @@ from dpkde.space.frame import Frame
 
 MOST_CELLS = 1 << 26
 """The largest table that is made when asked for."""
+_LANES = 8
+"""Numbers in the longest vectors of processors."""
+_ROWS = 4
+"""Rows that are gathered at a time; see `tensor`."""
 
 
 @dataclass(frozen=True)
@@ -310,25 +314,29 @@ class SplinePair(Pair):
         """Return the products of the axes' coefficients, over 2^bits."""
         located = self.frame.locate(queries)
         rows = self._group(located) / 2**self.bits
-        for axis, factor in enumerate(self._coefficients(located).swapaxes(0, 1)):
-            real = factor[:, np.newaxis, : self.grid.nodes[axis]]  # no others than there are
+        for axis, factor in enumerate(self._coefficients(located)[1].swapaxes(0, 1)):
+            real = factor[:, np.newaxis, : self._responses[2][axis]]
             rows = (rows[:, :, np.newaxis] * real).reshape(len(rows), -1)
         return Weights(rows, np.ones(rows.shape[1]))
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return the product of the axes' ‖c_k(y)‖₂, over 2^bits."""
         located = self.frame.locate(queries)
-        lengths = np.sqrt((self._coefficients(located) ** 2).sum(axis=2)).prod(axis=1)
+        lengths = np.sqrt((self._coefficients(located)[1] ** 2).sum(axis=2)).prod(axis=1)
         group = np.sqrt((self._group(located) ** 2).sum(axis=1))
         return np.asarray(lengths * group / 2**self.bits)
 
-    def _coefficients(self, located: Points) -> NDArray[np.float64]:
-        """Return what each splined axis says to each query, shape (n_queries, axes, near)."""
+    def _coefficients(self, located: Points) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return what each splined axis says to each query: first nodes, and coefficients.
+
+        Shapes (n_queries, axes) and (n_queries, axes, near), zero where there are none.
+        """
         from dpkde.families.spline import tensor
 
         grid = self.grid
-        values, radii = self._responses
-        coefficients = np.empty((len(located), len(grid.axes), values.shape[2]))
+        values, radii, widths = self._responses
+        starts = np.empty((len(located), len(grid.axes)), dtype=np.int64)
+        coefficients = np.empty((*starts.shape, int(widths.max(initial=1))))
         tensor.coefficients(
             located,
             grid.columns,
@@ -338,10 +346,12 @@ class SplinePair(Pair):
             grid.degrees,
             values,
             radii,
+            widths,
             PHASES,
+            starts,
             coefficients,
         )
-        return coefficients
+        return starts, coefficients
 
     def own_variance(
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
@@ -371,17 +381,25 @@ class SplinePair(Pair):
         return np.asarray(np.column_stack([flat, *(flat * ratio for ratio in ratios)]) / weights)
 
     @cached_property
-    def _responses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """The coefficients of every splined axis, padded to one array, and their radii."""
+    def _responses(self) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+        """The coefficients of every splined axis, padded to one array, their radii, and windows.
+
+        A window is as many nodes as are near; rounded up on the last two axes, which is faster, and
+        never more than there are.
+        """
         kernel, grid = self.frame.kernel.shape, self.grid
         responses: list[Response] = [
             axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).response() for axis in grid.axes
         ]
-        widest = max((r.values.shape[1] for r in responses), default=1)
-        values = np.zeros((len(responses), PHASES + 3, widest))
+        near = [r.values.shape[1] for r in responses]
+        for axis, whole in ((-1, _LANES), (-2, _ROWS)):
+            if len(near) >= -axis:
+                near[axis] = -(-near[axis] // whole) * whole
+        values = np.zeros((len(responses), PHASES + 3, max(near, default=1)))
         for axis, response in enumerate(responses):
             values[axis, :, : response.values.shape[1]] = response.values
-        return values, np.array([r.radius for r in responses], dtype=np.int64)
+        widths = np.minimum(np.array(near, dtype=np.int64), grid.nodes)
+        return values, np.array([r.radius for r in responses], dtype=np.int64), widths
 
 
 def _what_fits(family: Spline, frame: Frame) -> str:
