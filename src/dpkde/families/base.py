@@ -46,7 +46,7 @@ from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Adjacency, Bounds
 from dpkde.privacy.budget import Options, cheapest
 from dpkde.privacy.laws import Law
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Weighting
 from dpkde.space.domain import Mask
 from dpkde.space.frame import Frame
 
@@ -440,7 +440,7 @@ class Pair(ABC):
         return 0
 
     @abstractmethod
-    def weights(self, queries: Points) -> Weights:
+    def weights(self, queries: Points) -> Weighting:
         """Return the entries of g(y) / 2^bits that are not zero: what noise is multiplied with."""
 
     @abstractmethod

@@ -43,7 +43,7 @@ from dpkde.families.spline.grid import Grid, unbounded
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.privacy.amounts import Bounds
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Products
 from dpkde.space.domain import Mask
 from dpkde.space.frame import Frame
 
@@ -310,14 +310,15 @@ class SplinePair(Pair):
         )
         return np.asarray(answers / 2**self.bits)
 
-    def weights(self, queries: Points) -> Weights:
-        """Return the products of the axes' coefficients, over 2^bits."""
+    def weights(self, queries: Points) -> Products:
+        """Return the group's numbers and the axes' coefficients, whose products over 2^bits are g.
+
+        Never multiplied out: there are millions of products where axes are many.
+        """
         located = self.frame.locate(queries)
-        rows = self._group(located) / 2**self.bits
-        for axis, factor in enumerate(self._coefficients(located)[1].swapaxes(0, 1)):
-            real = factor[:, np.newaxis, : self._responses[2][axis]]
-            rows = (rows[:, :, np.newaxis] * real).reshape(len(rows), -1)
-        return Weights(rows, np.ones(rows.shape[1]))
+        coefficients, widths = self._coefficients(located)[1], self._responses[2]
+        axes = (coefficients[:, k, :width] for k, width in enumerate(widths))
+        return Products.of([self._group(located) / 2**self.bits, *axes])
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return the product of the axes' ‖c_k(y)‖₂, over 2^bits."""
