@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,7 +120,7 @@ def test_series_against_numpy() -> None:
     assert np.allclose(values, np.where(far, 0.0, exact), rtol=1e-5, atol=0)
 
 
-def _solved(phi: Floats, v: Floats, level: float) -> Floats:
+def _solved(phi: Floats, v: NDArray[np.floating[Any]], level: float) -> Floats:
     """Return t with (2/π)·h·Σ φ(v)·sin(vt)/v = level by bisection."""
     low, high = np.zeros(len(phi)), np.full(len(phi), 22.0)
     for _ in range(60):
@@ -133,7 +134,7 @@ def _solved(phi: Floats, v: Floats, level: float) -> Floats:
 def test_solutions_against_bisection(level: float) -> None:
     """Normal, Laplace, and a mixture: quantiles to 10⁻⁸."""
     span = 2 * math.pi / 44
-    v = (np.arange(400) + 0.5) * span
+    v = (np.arange(400, dtype=np.float64) + 0.5) * span
     phi = np.stack([np.exp(-(v**2) / 2), 1 / (1 + v**2 / 2), np.exp(-(v**2) / 4) / (1 + v**2 / 4)])
     quantiles = np.empty(3)
     inversion.solve(phi, span, level, quantiles)

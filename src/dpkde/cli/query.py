@@ -14,6 +14,7 @@ import typer
 
 from dpkde.cli.exits import plain
 from dpkde.cli.options import Format, Options
+from dpkde.cli.progress import watched
 from dpkde.cli.request import numbers, table
 from dpkde.cli.verb import verb
 from dpkde.errors import ParameterError
@@ -57,11 +58,6 @@ def query(
         published.interval(np.empty((0, published.dim)), level, bias=bias)  # checks, no more
     elif bias is not None:
         raise ParameterError("--bias goes with --level")
-    batches = (
-        iter([_points(typed, published.dim)])
-        if typed
-        else _read(_open(table(file, options), published))
-    )
     names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
     header = [*names, "kde", "standard_error", "sampling_error"]
     header += [] if level is None else ["low", "high"]
@@ -69,7 +65,7 @@ def query(
     if options["format"] is Format.CSV:
         writer.writerow([plain(name) for name in header])
     points = unreadable = 0
-    for batch in batches:
+    for batch in _batches(typed, published, options):
         points += len(batch)
         unreadable += int(np.isnan(batch).any(axis=1).sum())
         answers = [
@@ -89,12 +85,26 @@ def query(
                     k: v if math.isfinite(v) else None for k, v in zip(header, cells, strict=True)
                 }
                 sys.stdout.write(json.dumps(named, allow_nan=False) + "\n")
-    if unreadable:
+    if unreadable and not options["quiet"]:
         typer.echo(
             f"dpkde: note: {unreadable} of {points} points have a coordinate that is no number, "
             "and no answer",
             err=True,
         )
+
+
+def _batches(typed: list[str] | None, release: Release, options: Options) -> Iterator[NDArray[Any]]:
+    """Yield points that were typed, or those of a file, which a bar shows the reading of.
+
+    Where answers are printed to the terminal themselves, there is no bar between them.
+    """
+    if typed:
+        yield _points(typed, release.dim)
+        return
+    source = _open(table(options["points"], options), release)
+    shown = not options["quiet"] and not sys.stdout.isatty()
+    with watched(source, "asking", shown) as read:
+        yield from _read(read)
 
 
 def _points(points: list[str], dim: int) -> NDArray[Any]:

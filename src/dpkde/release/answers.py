@@ -19,6 +19,7 @@ from dpkde.numerics.numbers import is_whole
 from dpkde.numerics.pool import mapped
 from dpkde.planning.promise import to_grid
 from dpkde.release.assistance import assistance
+from dpkde.release.progress import reporting
 from dpkde.space.queries import places_of
 from dpkde.tables.arrays import QueriesLike
 
@@ -148,8 +149,10 @@ def answer(
     answers = np.empty(len(rows))
     several = len(rows) > CHUNK_QUERIES
     results = mapped(function, chunks) if several else map(function, chunks)
+    report = reporting()
     for start, values in zip(starts, results, strict=True):
         answers[start : start + CHUNK_QUERIES] = values
+        report(min(start + CHUNK_QUERIES, len(rows)), len(rows))
     finite = np.isfinite(rows)
     if not finite.all():
         answers[~finite.all(axis=1)] = math.nan

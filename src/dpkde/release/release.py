@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from types import MappingProxyType
@@ -31,7 +31,7 @@ from dpkde.privacy.statement import (
     statement_from_json,
     statement_to_json,
 )
-from dpkde.release import answers, assistance, container, intervals
+from dpkde.release import answers, assistance, container, intervals, maps
 from dpkde.release.container import MOST_LEVELS, is_shallow
 from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import FittedModel, NoisyMean, Part, Parts
@@ -40,6 +40,7 @@ from dpkde.tables.arrays import QueriesLike
 if TYPE_CHECKING:
     from dpkde.families.base import Family
     from dpkde.kernels import Kernel
+    from dpkde.release.maps import Map
     from dpkde.space.domain import Domain
 
 
@@ -352,6 +353,33 @@ class Release(Filed):
         for that.
         """
         return intervals.interval(self, queries, level, bias, assisted)
+
+    def grid(
+        self,
+        shape: int | Sequence[int],
+        bounds: Any = None,
+        *,
+        clip: bool = True,
+        assisted: bool | None = None,
+    ) -> Map:
+        """Return `kde` at all places of a grid at once: a map, with its axes and values.
+
+        Places are the centers of equal cells that cover the bounds. For `Spline` a map of
+        1000 × 1000 takes some hundredths of a second; other families are asked place by place.
+        The map's `standard_error` is computed when asked for, and `save` writes CSV, Parquet,
+        ``.npy`` and GeoTIFF.
+
+        Parameters
+        ----------
+        shape
+            How many places: a number for all columns, or one for each.
+        bounds
+            One (low, high) pair for each column; None: those of the release. Where low and high
+            are equal and the shape is 1, the map is a slice at that value.
+        clip, assisted
+            As in `kde`.
+        """
+        return maps.grid(self, shape, bounds, clip=clip, assisted=assisted)
 
     def with_parts(self, *parts: Part) -> Release:
         """Return this release with more parts, in place of those of the same names."""

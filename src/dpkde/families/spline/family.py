@@ -295,7 +295,7 @@ class SplinePair(Pair):
         answers = np.empty(len(located))
         tensor.respond(
             located,
-            self._group(located),
+            self.group_numbers(located),
             grid.columns,
             grid.halves,
             grid.scales,
@@ -316,18 +316,18 @@ class SplinePair(Pair):
         Never multiplied out: there are millions of products where axes are many.
         """
         located = self.frame.locate(queries)
-        coefficients, widths = self._coefficients(located)[1], self._responses[2]
+        coefficients, widths = self.coefficients(located)[1], self.windows
         axes = (coefficients[:, k, :width] for k, width in enumerate(widths))
-        return Products.of([self._group(located) / 2**self.bits, *axes])
+        return Products.of([self.group_numbers(located) / 2**self.bits, *axes])
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return the product of the axes' ‖c_k(y)‖₂, over 2^bits."""
         located = self.frame.locate(queries)
-        lengths = np.sqrt((self._coefficients(located)[1] ** 2).sum(axis=2)).prod(axis=1)
-        group = np.sqrt((self._group(located) ** 2).sum(axis=1))
+        lengths = np.sqrt((self.coefficients(located)[1] ** 2).sum(axis=2)).prod(axis=1)
+        group = np.sqrt((self.group_numbers(located) ** 2).sum(axis=1))
         return np.asarray(lengths * group / 2**self.bits)
 
-    def _coefficients(self, located: Points) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def coefficients(self, located: Points) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return what each splined axis says to each query: first nodes, and coefficients.
 
         Shapes (n_queries, axes) and (n_queries, axes, near), zero where there are none.
@@ -354,6 +354,27 @@ class SplinePair(Pair):
         )
         return starts, coefficients
 
+    @property
+    def windows(self) -> NDArray[np.int64]:
+        """How many nodes of each splined axis a query can have coefficients for."""
+        return self._responses[2]
+
+    def respond_on_grid(
+        self, axes: Sequence[NDArray[np.float64]], table: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """Return the table times one matrix an axis; None where the axes are turned."""
+        from dpkde.families.spline import maps
+
+        return maps.respond(self, axes, table) if maps.is_separable(self, axes) else None
+
+    def response_norm_on_grid(
+        self, axes: Sequence[NDArray[np.float64]]
+    ) -> NDArray[np.float64] | None:
+        """Return the products of lengths over axes; None where the axes are turned."""
+        from dpkde.families.spline import maps
+
+        return maps.response_norm(self, axes) if maps.is_separable(self, axes) else None
+
     def own_variance(
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
@@ -361,7 +382,7 @@ class SplinePair(Pair):
         error = self.layout.quality[1].error(USUAL_SMOOTHNESS)
         return np.asarray((error * self.respond(queries, table)) ** 2)
 
-    def _group(self, located: Points) -> NDArray[np.float64]:
+    def group_numbers(self, located: Points) -> NDArray[np.float64]:
         """Return what narrow axes say to each query: one number for each cell of their group."""
         kernel, grid = self.frame.kernel.shape, self.grid
         flat, height = np.ones(len(located)), np.zeros(len(located))

@@ -22,7 +22,9 @@ import numpy as np
 
 from dpkde.privacy.laws.base import Floats, Law
 from dpkde.privacy.laws.factors import Factor
-from dpkde.privacy.laws.weights import Splits
+from dpkde.privacy.laws.weights import Splits, Weights
+
+__all__ = ["Weights", "half_widths"]
 
 _SPAN = 2 * math.pi / 44
 """Step of the midpoint rule, in units of 1/(standard deviation)."""
