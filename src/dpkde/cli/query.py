@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,7 +46,6 @@ def query(
     Example: dpkde query trips.dpkde -73.98,40.75 -73.78,40.64
     """
     file, level, bias = options["points"], options["level"], options["bias"]
-    assisted = False if options["plain"] else None
     import numpy as np
 
     from dpkde.release.release import Release
@@ -61,11 +61,23 @@ def query(
     names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
     header = [*names, "kde", "standard_error", "sampling_error"]
     header += [] if level is None else ["low", "high"]
+    with _batches(typed, published, options) as batches:
+        _answer(published, batches, header, options)
+
+
+def _answer(
+    published: Release, batches: Iterator[NDArray[Any]], header: list[str], options: Options
+) -> None:
+    """Print the answers, a row for each point."""
+    import numpy as np
+
+    level, bias = options["level"], options["bias"]
+    assisted = False if options["plain"] else None
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if options["format"] is Format.CSV:
         writer.writerow([plain(name) for name in header])
     points = unreadable = 0
-    for batch in _batches(typed, published, options):
+    for batch in batches:
         points += len(batch)
         unreadable += int(np.isnan(batch).any(axis=1).sum())
         answers = [
@@ -93,18 +105,21 @@ def query(
         )
 
 
-def _batches(typed: list[str] | None, release: Release, options: Options) -> Iterator[NDArray[Any]]:
-    """Yield points that were typed, or those of a file, which a bar shows the reading of.
+@contextmanager
+def _batches(
+    typed: list[str] | None, release: Release, options: Options
+) -> Iterator[Iterator[NDArray[Any]]]:
+    """Yield points that were typed, or those of a file, whose reading a bar shows.
 
     Where answers are printed to the terminal themselves, there is no bar between them.
     """
     if typed:
-        yield _points(typed, release.dim)
+        yield iter([_points(typed, release.dim)])
         return
     source = _open(table(options["points"], options), release)
     shown = not options["quiet"] and not sys.stdout.isatty()
     with watched(source, "asking", shown) as read:
-        yield from _read(read)
+        yield _read(read)
 
 
 def _points(points: list[str], dim: int) -> NDArray[Any]:

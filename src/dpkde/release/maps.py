@@ -101,7 +101,7 @@ class Map:
         crs
             For a GeoTIFF, the coordinate system of the columns, such as ``"EPSG:4326"``.
         """
-        values = (self.values,)
+        values: tuple[Floats, ...] = (self.values,)
         if not str(path).lower().endswith(".npy"):
             values = (self.values, self.standard_error)
         names = (*self.columns, "kde", "standard_error")
@@ -164,11 +164,9 @@ def _axes_answer(release: Release, assisted: bool | None) -> bool:
 
 def _sizes(shape: int | Sequence[int], dim: int) -> tuple[int, ...]:
     """Return the places along each column."""
-    sizes = (shape,) * dim if is_whole(shape) else shape
-    try:
-        entries = tuple(sizes)  # type: ignore[arg-type]
-    except TypeError:
-        entries = ()
+    entries: tuple[Any, ...] = (shape,) * dim
+    if not is_whole(shape):
+        entries = tuple(shape) if isinstance(shape, (Sequence, np.ndarray)) else ()
     if isinstance(shape, str) or not entries or not all(map(is_whole, entries)):
         raise ParameterError(
             "shape must be a whole number, or one for each column such as (200, 100), got "

@@ -20,6 +20,7 @@ import itertools
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -109,27 +110,21 @@ def _csv(layers: Layers, path: Path) -> None:
 
 
 def _parquet(layers: Layers, path: Path) -> None:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise ParameterError("Parquet files need one more package: pip install pyarrow") from None
+    pa, parquet = _package("pyarrow", "Parquet"), _package("pyarrow.parquet", "Parquet")
     meshed = np.meshgrid(*layers.axes, indexing="ij")
     arrays = [pa.array(np.ravel(array)) for array in (*meshed, *layers.values)]
     parquet.write_table(pa.Table.from_arrays(arrays, names=list(layers.names)), path)
 
 
 def _npy(layers: Layers, path: Path) -> None:
-    np.save(path, layers.values[0])
+    with path.open("wb") as file:  # of a name, NumPy would make another
+        np.save(file, layers.values[0])
 
 
 def _geotiff(layers: Layers, path: Path) -> None:
     """Write bands, rows from north to south."""
-    try:
-        import rasterio
-        from rasterio.transform import from_bounds
-    except ImportError:
-        raise ParameterError("GeoTIFF files need one more package: pip install rasterio") from None
+    rasterio = _package("rasterio", "GeoTIFF")
+    from_bounds = _package("rasterio.transform", "GeoTIFF").from_bounds
     across, up = (1, 0) if _is_northward(layers.names) else (0, 1)
     (west, east), (south, north) = layers.bounds[across], layers.bounds[up]
     width, height = len(layers.axes[across]), len(layers.axes[up])
@@ -147,6 +142,17 @@ def _geotiff(layers: Layers, path: Path) -> None:
         for band, values in enumerate(layers.values, 1):
             file.write(np.ascontiguousarray(values.transpose(up, across)[::-1]), band)
             file.set_band_description(band, layers.names[1 + band])
+
+
+def _package(name: str, format_name: str) -> Any:
+    """Return a module of a package that may not be there."""
+    try:
+        return import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        raise ParameterError(
+            f"{format_name} files need one more package: pip install {package}"
+        ) from None
 
 
 def _is_northward(names: Sequence[str]) -> bool:

@@ -42,7 +42,7 @@ def respond(pair: SplinePair, axes: Sequence[Floats], table: Floats) -> Floats:
         rows = np.moveaxis(tensor, place, 0)
         after = matrix @ rows.reshape(len(rows), -1)
         tensor = np.moveaxis(np.asarray(after).reshape(-1, *rows.shape[1:]), 0, place)
-    return _by_columns(pair, axes, tensor) / 2**pair.bits
+    return np.asarray(_by_columns(pair, axes, tensor) / 2**pair.bits)
 
 
 def response_norm(pair: SplinePair, axes: Sequence[Floats]) -> Floats:
@@ -51,7 +51,8 @@ def response_norm(pair: SplinePair, axes: Sequence[Floats]) -> Floats:
     for k, axis in enumerate(pair.grid.axes):
         coefficients = _coefficients(pair, axis.column, axes[axis.column])[1][:, k]
         lengths.append(np.sqrt((coefficients**2).sum(axis=1)))
-    return _by_columns(pair, axes, reduce(np.multiply.outer, lengths)) / 2**pair.bits
+    whole: Floats = reduce(np.multiply.outer, lengths)
+    return np.asarray(_by_columns(pair, axes, whole) / 2**pair.bits)
 
 
 def _by_columns(pair: SplinePair, axes: Sequence[Floats], tensor: Floats) -> Floats:
