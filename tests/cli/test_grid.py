@@ -39,7 +39,7 @@ def test_a_map_as_a_file(release: dpkde.Release, capsys: pytest.CaptureFixture[s
 
 def test_bounds_of_the_map(release: dpkde.Release, capsys: pytest.CaptureFixture[str]) -> None:
     for bounds, ends in (("0:2,-1:1", [(0, 2), (-1, 1)]), ("-1:3", [(-1, 3)] * 2)):
-        typed = ["--shape", "5", "--bounds", bounds, "-o", "m.npy"]
+        typed = ["--shape", "5", "--extent", bounds, "-o", "m.npy"]
         assert dpkde_("grid", "r.dpkde", *typed, capsys=capsys)[0] == 0
         assert np.array_equal(np.load("m.npy"), release.grid(5, ends).values)
 
@@ -52,8 +52,8 @@ def test_bounds_of_the_map(release: dpkde.Release, capsys: pytest.CaptureFixture
         ("--shape many -o m.csv", "--shape must be numbers of places such as 200x100"),
         ("--shape 6x4x2 -o m.csv", "shape has 3 numbers, the release 2 columns"),
         ("--shape 0 -o m.csv", "--shape must have whole numbers from 1 on"),
-        ("--shape 6 --bounds 0:1,1:0 -o m.csv", "--bounds must be finite"),
-        ("--shape 6 --bounds 0,1 -o m.csv", "bounds must be low:high"),
+        ("--shape 6 --extent 0:1,1:0 -o m.csv", "bounds must be finite"),
+        ("--shape 6 --extent 0,1 -o m.csv", "bounds must be low:high"),
         ("--shape 6 --crs EPSG:4326 -o m.csv", "crs goes with a GeoTIFF"),
         ("--shape 6 -o nowhere/m.csv", "no such file"),
         ("--shape 6", "Missing option '--output'"),

@@ -31,7 +31,7 @@ def grid(
 
     published, output = Release.load(release), options["output"]
     check_map(output, published.dim, options["crs"])
-    ends = None if options["bounds"] is None else request.pairs(options["bounds"])
+    ends = None if options["extent"] is None else request.pairs(options["extent"])
     if ends is not None and len(ends) == 1:
         ends = ends * published.dim
     with bar("asking", not options["quiet"]) as report, progress(report):

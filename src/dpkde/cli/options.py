@@ -115,8 +115,9 @@ TABLE = (
            short=("-o",), default=...),
     Option("shape", "grid", str, "Number of places per column: 200x100, or one number for all.",
            default=...),
-    Option("bounds", "grid", str,
-           "Bounds of the map, low:high for each column. Default: those of the release."),
+    Option("extent", "grid", str,
+           "Bounds of the map, low:high for each column; one pair serves all. Default: the "
+           "release's."),
     Option("crs", "grid", str,
            "For .tif: the coordinate system of the columns, such as EPSG:4326."),
     Option("plain", "grid", bool,
