@@ -308,7 +308,8 @@ class SplinePair(Pair):
             table,
             answers,
         )
-        return np.asarray(answers / 2**self.bits)
+        answers /= 2**self.bits
+        return answers
 
     def weights(self, queries: Points) -> Products:
         """Return the group's numbers and the axes' coefficients, whose products over 2^bits are g.
@@ -385,6 +386,8 @@ class SplinePair(Pair):
     def group_numbers(self, located: Points) -> NDArray[np.float64]:
         """Return what narrow axes say to each query: one number for each cell of their group."""
         kernel, grid = self.frame.kernel.shape, self.grid
+        if not grid.narrow:
+            return np.ones((len(located), 1))
         flat, height = np.ones(len(located)), np.zeros(len(located))
         ratios = []
         tilted = set(grid.tilted.tolist())
