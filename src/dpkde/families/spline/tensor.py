@@ -251,6 +251,7 @@ def respond(
     coefficients = np.empty((max(axes, 1), max(widths.max(), 1) if axes else 1))
     sums, one = np.empty(coefficients.shape[1]), np.ones(1)
     starts, turn = np.empty(axes, dtype=np.int64), np.empty(walked + 1, dtype=np.int64)
+    lows, highs = np.zeros(axes + 1, dtype=np.int64), np.zeros(axes + 1, dtype=np.int64)
     product, place = np.empty(walked + 1), np.empty(walked + 1, dtype=np.int64)
     for row in range(queries.shape[0]):
         answers[row] = 0.0
@@ -270,33 +271,41 @@ def respond(
             near &= starts[a] >= 0
         if not near:
             continue
+        for a in range(axes - 1):  # at edges many are zero, and axes multiply
+            low, high = 0, widths[a]
+            while low < high and coefficients[a, low] == 0.0:
+                low += 1
+            while low < high and coefficients[a, high - 1] == 0.0:
+                high -= 1
+            lows[a], highs[a] = low, high
         total = 0.0
         last, stride, rows = axes - 1, 0, one
         if axes >= 2:
-            stride, rows = strides[axes - 2], coefficients[axes - 2, : widths[axes - 2]]
+            stride = strides[axes - 2]
+            rows = coefficients[axes - 2, lows[axes - 2] : highs[axes - 2]]
         for g in range(tilts.shape[1]):
             product[0], place[0] = tilts[row, g], g * tilt_stride
             if axes == 0:
                 total += product[0] * table[place[0]]
                 continue
             level = 0
-            turn[0] = 0
+            turn[0] = lows[0]
             while level >= 0:
                 if level == walked:
                     begin = place[level] + starts[last]
                     if axes >= 2:
-                        begin += starts[axes - 2] * stride
+                        begin += (starts[axes - 2] + lows[axes - 2]) * stride
                     total += product[level] * _plane(
                         rows, coefficients[last, : widths[last]], table, begin, stride, sums
                     )
                     level -= 1
-                elif turn[level] < widths[level]:
+                elif turn[level] < highs[level]:
                     c = turn[level]
                     turn[level] += 1
                     product[level + 1] = product[level] * coefficients[level, c]
                     place[level + 1] = place[level] + (starts[level] + c) * strides[level]
                     level += 1
-                    turn[level] = 0
+                    turn[level] = lows[level]
                 else:
                     level -= 1
         answers[row] = total
