@@ -123,7 +123,7 @@ def intervals() -> None:
         )
 
 
-def main(count: int = 100_000, other: str | None = None) -> None:
+def main(count: int, other: str | None) -> None:
     many_dimensions(count)
     two_axes(other)
     intervals()
@@ -152,4 +152,5 @@ def many_dimensions(count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]), *sys.argv[2:3])
+    arguments = dict(zip(("count", "other"), sys.argv[1:], strict=False))
+    main(int(arguments.get("count", 100_000)), arguments.get("other"))
