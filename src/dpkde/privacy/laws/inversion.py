@@ -15,6 +15,9 @@ Floats = NDArray[np.float64]
 _BLOCK = 16
 """Factors that are multiplied before they divide: below 10¹⁹ each, they cannot overflow."""
 
+_FADED = 1e-15
+"""Where the product has sunk below this, it counts as zero."""
+
 
 @answering
 def laplace(squared: Floats, squares: Floats, counts: Floats, values: Floats) -> None:
@@ -49,7 +52,8 @@ def sinc(squared: Floats, squares: Floats, counts: Floats, values: Floats) -> No
                 angle = math.sqrt(squared[row, node] * weights[j])
                 value = math.sin(angle) / angle if angle > 0.0 else 1.0
                 product *= value if counts[j] == 1.0 else value ** counts[j]
-                if product == 0.0:
+                if abs(product) < _FADED:  # no factor is larger than one
+                    product = 0.0
                     break
             values[row, node] = product
 
