@@ -27,7 +27,7 @@ from dpkde.space.domain import Box
 from dpkde.tables.maps import Layers, write_map
 
 if TYPE_CHECKING:
-    from dpkde.release.release import Release
+    from dpkde.release.answering import Answering
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class Map:
     bounds: tuple[tuple[float, float], ...]
     values: Floats
     columns: tuple[str, ...]
-    _release: Release = field(repr=False)
+    _release: Answering = field(repr=False)
     _assisted: bool | None = field(repr=False)
 
     @property
@@ -117,7 +117,7 @@ class Map:
 
 
 def grid(
-    release: Release,
+    release: Answering,
     shape: int | Sequence[int],
     bounds: Any = None,
     *,
@@ -156,7 +156,7 @@ def grid(
     return Map(tuple(axes), ends, values, tuple(names), release, assisted)
 
 
-def _axes_answer(release: Release, assisted: bool | None) -> bool:
+def _axes_answer(release: Answering, assisted: bool | None) -> bool:
     """Tell whether plain sums at the very places are asked for: no model, no places moved."""
     moved = release.promise is not None and release.promise.pitch
     return assistance(release, assisted) is None and not moved
@@ -185,7 +185,9 @@ def _sizes(shape: int | Sequence[int], dim: int) -> tuple[int, ...]:
     return tuple(map(int, entries))
 
 
-def _ends(release: Release, bounds: Any, sizes: tuple[int, ...]) -> tuple[tuple[float, float], ...]:
+def _ends(
+    release: Answering, bounds: Any, sizes: tuple[int, ...]
+) -> tuple[tuple[float, float], ...]:
     """Return (low, high) of each column: the caller's, or those of the release."""
     frame = release.plan.frame
     if bounds is None:

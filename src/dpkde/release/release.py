@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,6 @@ from dpkde.errors import BudgetError, FormatError, ParameterError
 from dpkde.planning.plan import Plan, describe, opened_plan
 from dpkde.planning.promise import Promise, promise_from_json
 from dpkde.privacy.amounts import ONE_RECORD, Adjacency
-from dpkde.privacy.budget import Spend
-from dpkde.privacy.laws import Law
 from dpkde.privacy.statement import (
     PrivacyStatement,
     fraction_from_json,
@@ -31,18 +29,11 @@ from dpkde.privacy.statement import (
     statement_from_json,
     statement_to_json,
 )
-from dpkde.release import answers, assistance, container, intervals, maps
+from dpkde.release import assistance, container
+from dpkde.release.answering import Answering
 from dpkde.release.container import MOST_LEVELS, is_shallow
 from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import FittedModel, NoisyMean, Part, Parts
-from dpkde.tables.arrays import QueriesLike
-
-if TYPE_CHECKING:
-    from dpkde.families.base import Family
-    from dpkde.kernels import Kernel
-    from dpkde.release.maps import Map
-    from dpkde.space.domain import Domain
-
 
 MOST_EXTRAS = 1 << 20
 _RATES = frozenset(1 << power for power in range(33))
@@ -73,7 +64,7 @@ def check_extras(extras: Mapping[str, Any] | None) -> dict[str, Any]:
     return checked
 
 
-class Release(Filed):
+class Release(Answering, Filed):
     """A published density. Load one with `dpkde.load`, make one with `dpkde.publish`.
 
     Attributes
@@ -118,14 +109,9 @@ class Release(Filed):
     _found: dict[str, Any]
     _parts: Parts
     _table: NDArray[np.int64]
-    plan: Plan
-    count: int
-    privacy: PrivacyStatement
     release_id: str
     generator: str
     extras: Mapping[str, Any]
-    promise: Promise | None
-    rate: Fraction
 
     def __init__(
         self,
@@ -186,36 +172,6 @@ class Release(Filed):
         return Parts((*self.plan.parts.values(), *self._parts.values()))
 
     @property
-    def kernel(self) -> Kernel:
-        """The kernel that was published."""
-        return self.plan.frame.kernel
-
-    @property
-    def domain(self) -> Domain:
-        """The public bounds."""
-        return self.plan.frame.domain
-
-    @property
-    def family(self) -> Family:
-        """The family, with its parameters."""
-        return self.plan.family
-
-    @property
-    def dim(self) -> int:
-        """Number of columns."""
-        return self.plan.frame.dim
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns, if they were given."""
-        return self.plan.columns
-
-    def law(self, purpose: str) -> Law | None:
-        """Return the law of the noise on ``"table"`` or ``"count"``; None if there was none."""
-        spends = [s for s in self.privacy.spends if isinstance(s, Spend)]
-        return next((s.law for s in spends if s.purpose == purpose), None)
-
-    @property
     def model(self) -> FittedModel | None:
         """The model that assisted answers begin with; None where none can be fitted.
 
@@ -238,148 +194,6 @@ class Release(Filed):
     def with_model(self) -> Release:
         """Return this release with its model in it, where one can be fitted."""
         return self if self.model is None else self.with_parts(self.model)
-
-    def kde(
-        self,
-        queries: QueriesLike,
-        *,
-        groups: int = 1,
-        clip: bool = True,
-        assisted: bool | None = None,
-    ) -> NDArray[np.float64]:
-        """Return the KDE at each query, clipped to [0, 1].
-
-        For `Fourier` it is assisted: a model of the data, fitted to the noisy table, answers, and
-        what the table shows that the model misses is added; see `model`. For others, and where no
-        model is better than none, it is `kernel_sum` over the count.
-
-        Parameters
-        ----------
-        queries
-            Shape (n_queries, dim), dense or sparse, or one point of shape (dim,); a data frame; or
-            sets, as lists of element numbers, where the domain is `Sets`. A query that is not
-            finite gets NaN, and so does one that lies further than 65,536 (`Fourier`) or 4,096
-            (`Hashing`) bandwidths from the center of the bounds on some axis.
-        groups
-            J > 1: the median of J means over the family's repetitions, as in the paper.
-        clip
-            False leaves values below 0 and above 1, which noise produces, as they are.
-        assisted
-            False: the plain estimate, unbiased before it is clipped. None: assisted, unless
-            `groups` are asked for or the release has a `promise`, which plain answers keep.
-        """
-        return answers.kde(self, queries, groups=groups, clip=clip, assisted=assisted)
-
-    def kernel_sum(self, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
-        """Return the estimate of Σ k(x, y) at each query.
-
-        Unbiased over noise and seeds for `Fourier` and `Hashing`; `Spline` and `FastGauss` have a
-        small bias of their own, which `sampling_error` tells the size of.
-        """
-        return answers.kernel_sum(self, queries, groups=groups)
-
-    def standard_error(
-        self, queries: QueriesLike, *, assisted: bool | None = None
-    ) -> NDArray[np.float64]:
-        """Return the standard deviation that the noise gives to `kde` at each query.
-
-        Exact where the count is public; otherwise to first order in the count's noise (delta
-        method). The family's own randomness comes on top: see `sampling_error`. Assisted answers
-        leave out some of the noise where they trust their model; that holds on average, so this is
-        the noise of the whole correction, and `average_error` tells the average.
-        """
-        return answers.standard_error(self, queries, assisted)
-
-    def average_error(self, queries: QueriesLike) -> NDArray[np.float64]:
-        """Return the root mean square error to expect of `kde` on average over queries like these.
-
-        For assisted answers it is often several times less than what `standard_error` and
-        `sampling_error` claim of each query: where a small group of records lies by itself, a
-        single answer may be further off. For plain answers it is the two together.
-        """
-        return answers.average_error(self, queries)
-
-    def sampling_error(
-        self, queries: QueriesLike, *, assisted: bool | None = None
-    ) -> NDArray[np.float64]:
-        """Return an estimate of what the family itself adds to the error of `kde`.
-
-        From the release alone. For `Fourier` and `Hashing`, the standard deviation over seeds: how
-        much the answers of repetitions differ, less what the noise explains; with δ the noise is
-        small and this is the larger part. For `Spline` and `FastGauss`, a typical size of their
-        bias. For assisted answers, the standard deviation over seeds of model and correction
-        together.
-        ``hypot(standard_error, sampling_error)`` is the whole error.
-        """
-        return answers.sampling_error(self, queries, assisted)
-
-    def kernel_sum_standard_error(self, queries: QueriesLike) -> NDArray[np.float64]:
-        """Return the standard deviation that the noise gives to `kernel_sum`, exactly."""
-        return answers.kernel_sum_standard_error(self, queries)
-
-    def error_bound(self, eta: float) -> float:
-        """Return α: the error of `kde` exceeds it with probability at most η, whatever the data.
-
-        At any one query that was not chosen by looking at this release; at all queries inside the
-        bounds at once, where it was published with ``simultaneous=True``. It counts the worst
-        records and queries there could be, over the noise, the count's included, and the seed; see
-        `dpkde.planning.promise`. It is for plain answers: assisted ones and those with ``groups``
-        are not covered. What to expect at a query is `interval`.
-        """
-        return intervals.error_bound(self, eta)
-
-    def interval(
-        self,
-        queries: QueriesLike,
-        level: float = 0.95,
-        *,
-        bias: str | None = None,
-        assisted: bool | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the lower and upper ends of an interval for the KDE at each query.
-
-        It holds the KDE of the data with probability `level`, at each query on its own: by the
-        exact law of the noise on table and count at this query, widened by the family's own
-        error. For `Fourier` and `Hashing` that is what the release shows of it, with room for
-        doubt; where answers are assisted, about the model with all of its correction, which is
-        unbiased whatever the model. For `Spline` and `FastGauss` it is a bias:
-
-        * ``bias="worst"``: the largest there can be, whatever the data. Small in a release that was
-          published with `alpha` and `eta`, often large in others.
-        * ``bias="typical"``: twice its typical size. Right where records are spread out; rounded
-          values and clusters narrower than a bandwidth have more, and coverage is then lower.
-
-        None: the first where `promise` is set, else the second. A level above 1 − 10⁻⁷ is taken
-        for that.
-        """
-        return intervals.interval(self, queries, level, bias, assisted)
-
-    def grid(
-        self,
-        shape: int | Sequence[int],
-        bounds: Any = None,
-        *,
-        clip: bool = True,
-        assisted: bool | None = None,
-    ) -> Map:
-        """Return `kde` at all places of a grid at once: a map, with its axes and values.
-
-        Places are the centers of equal cells that cover the bounds. For `Spline` a map of
-        1000 × 1000 takes some hundredths of a second; other families are asked place by place.
-        The map's `standard_error` is computed when asked for, and `save` writes CSV, Parquet,
-        ``.npy`` and GeoTIFF.
-
-        Parameters
-        ----------
-        shape
-            How many places: a number for all columns, or one for each.
-        bounds
-            One (low, high) pair for each column; None: those of the release. Where low and high
-            are equal and the shape is 1, the map is a slice at that value.
-        clip, assisted
-            As in `kde`.
-        """
-        return maps.grid(self, shape, bounds, clip=clip, assisted=assisted)
 
     def with_parts(self, *parts: Part) -> Release:
         """Return this release with more parts, in place of those of the same names."""
