@@ -9,13 +9,14 @@ import typer
 
 from dpkde import __version__
 from dpkde.cli.demo import demo
+from dpkde.cli.grid import grid
 from dpkde.cli.inspect import inspect
 from dpkde.cli.plan import plan
 from dpkde.cli.publish import publish
 from dpkde.cli.query import query
 from dpkde.cli.verb import Verb
 
-VERBS = (publish, plan, query, inspect, demo)
+VERBS = (publish, plan, query, grid, inspect, demo)
 
 
 def application(verbs: Iterable[Verb]) -> typer.Typer:

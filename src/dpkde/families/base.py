@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -47,7 +47,7 @@ from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Adjacency, Bounds
 from dpkde.privacy.budget import Options, cheapest
 from dpkde.privacy.laws import Law
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Weighting
 from dpkde.space.domain import Mask
 from dpkde.space.frame import Frame
 
@@ -445,12 +445,27 @@ class Pair(ABC):
         return None
 
     @abstractmethod
-    def weights(self, queries: Points) -> Weights:
+    def weights(self, queries: Points) -> Weighting:
         """Return the entries of g(y) / 2^bits that are not zero: what noise is multiplied with."""
 
     @abstractmethod
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return ‖g(y)‖₂ / 2^bits: the noise at a query is this times the noise of a cell."""
+
+    def respond_on_grid(
+        self, axes: Sequence[NDArray[np.float64]], table: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """Return `respond` at all places of a grid, one axis for each column, all finite.
+
+        None where the family has no quicker way than place by place.
+        """
+        return None
+
+    def response_norm_on_grid(
+        self, axes: Sequence[NDArray[np.float64]]
+    ) -> NDArray[np.float64] | None:
+        """Return `response_norm` at all places of a grid; None likewise."""
+        return None
 
 
 def about(count: int) -> str:

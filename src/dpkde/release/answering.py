@@ -5,8 +5,9 @@ Each method is a line or two: what it does is in the module that it calls.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,14 @@ from dpkde.planning.promise import Promise
 from dpkde.privacy.budget import Spend
 from dpkde.privacy.laws import Law
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.release import answers, intervals
+from dpkde.release import answers, intervals, maps
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
     from dpkde.families.base import Family
     from dpkde.kernels import Kernel
     from dpkde.release.assistance import Assistance
+    from dpkde.release.maps import Map
     from dpkde.space.domain import Domain
 
 
@@ -207,3 +209,30 @@ class Answering:
         for that.
         """
         return intervals.interval(self, queries, level, bias, assisted)
+
+    def grid(
+        self,
+        shape: int | Sequence[int],
+        bounds: Any = None,
+        *,
+        clip: bool = True,
+        assisted: bool | None = None,
+    ) -> Map:
+        """Return `kde` at all places of a grid at once: a map, with its axes and values.
+
+        Places are the centers of equal cells that cover the bounds. For `Spline` a map of
+        1000 × 1000 takes some hundredths of a second; other families are asked place by place.
+        The map's `standard_error` is computed when asked for, and `save` writes CSV, Parquet,
+        ``.npy`` and GeoTIFF.
+
+        Parameters
+        ----------
+        shape
+            How many places: a number for all columns, or one for each.
+        bounds
+            One (low, high) pair for each column; None: those of the release. Where low and high
+            are equal and the shape is 1, the map is a slice at that value.
+        clip, assisted
+            As in `kde`.
+        """
+        return maps.grid(self, shape, bounds, clip=clip, assisted=assisted)

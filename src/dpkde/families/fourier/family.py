@@ -43,7 +43,7 @@ from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.fourier import spectrum
 from dpkde.kernels import Points
 from dpkde.privacy.amounts import Bounds
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Weights
 from dpkde.space.domain import Mask
 from dpkde.space.frame import Frame
 
