@@ -188,8 +188,8 @@ def _fourth(release: Answering, points: Points) -> Floats:
     def of_table(chunk: Points) -> Floats:
         sums = np.zeros(len(chunk))
         for start in range(0, len(chunk) if lone else 0, _ROWS):
-            rows = pair.weights(chunk[start : start + _ROWS])
-            sums[start : start + _ROWS] = np.nan_to_num(rows.values) ** 4 @ rows.counts
+            some = pair.weights(chunk[start : start + _ROWS]).split()
+            sums[start : start + _ROWS] = some.squares**2 @ some.counts + some.powers[:, 1]
         return np.asarray(lone * sums + shared * pair.response_norm(chunk) ** 4)
 
     total = answers.answer(release, points, of_table) / (float(release.rate) * unit) ** 4
