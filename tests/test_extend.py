@@ -38,7 +38,7 @@ from dpkde.families.registry import FAMILIES
 from dpkde.kernels import KERNELS, Bandwidth, Kernel, Points
 from dpkde.privacy.amounts import Amount, Bounds
 from dpkde.privacy.laws import NOISES, DiscreteLaplace
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Weights
 from dpkde.space.domain import Box, Mask
 from dpkde.space.frame import Frame
 from dpkde.tables.door import FILES

@@ -39,7 +39,10 @@ from dpkde.planning.plan import plan as plan
 from dpkde.planning.promise import Promise as Promise
 from dpkde.privacy.audit import audit as audit
 from dpkde.privacy.statement import PrivacyStatement as PrivacyStatement
+from dpkde.release.classifier import Classifier as Classifier
+from dpkde.release.compare import distance as distance
 from dpkde.release.format import load as load
+from dpkde.release.progress import progress as progress
 from dpkde.release.release import Release as Release
 from dpkde.space.domain import Ball as Ball
 from dpkde.space.domain import Box as Box

@@ -175,7 +175,7 @@ class FamilyContract:
                 unit[j] = 0.0
             lengths = np.sqrt((entries**2).sum(axis=1))
             assert np.allclose(lengths, pair.response_norm(queries), rtol=1e-6, atol=0)
-            values, counts = pair.weights(queries)
+            values, counts = pair.weights(queries).dense()
             stated = np.repeat(np.abs(values), counts.astype(int), axis=1)
             stated = np.sort(np.broadcast_to(stated, (len(queries), stated.shape[1])))[:, -cells:]
             own = np.sort(np.abs(entries))[:, -stated.shape[1] :]
@@ -196,7 +196,7 @@ class FamilyContract:
                 if worst is None:
                     continue
                 assert (pair.response_norm(x) <= worst.gain * (1 + 1e-9)).all()
-                assert np.abs(pair.weights(x).values).max() <= worst.peak * (1 + 1e-9)
+                assert np.abs(pair.weights(x).dense().values).max() <= worst.peak * (1 + 1e-9)
                 if not pair.draws:
                     contributions = pair.quantize(*pair.frame.place(x)).astype(np.float64)
                     answers = np.array([pair.respond(x, row) for row in contributions])

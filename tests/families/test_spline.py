@@ -204,6 +204,44 @@ def test_no_bump_at_the_edges() -> None:
     assert norms.max() <= 1.02 * norms[(np.abs(y) < 3)[:, 0]].max()
 
 
+@pytest.mark.parametrize(
+    ("family", "halves"),
+    [
+        (Spline(3, 0.5), (9.0,)),
+        (Spline(3, 0.5), (9.0, 4.0)),
+        (Spline(2, 0.8), (0.3, 0.5)),  # fewer nodes than a window has
+        (Spline(3, (0.5, 0.9, 0.7)), (2.0, 3.0, 0.6)),
+        (Spline(1, (0.7, 0.9, 0.8, 0.9)), (1.0, 2.0, 1.5, 0.9)),
+        (Spline((3, 1, 2), (0.5, 9.0, 0.6), arch=900), (4.0, 0.02, 2.0)),
+    ],
+)
+def test_answers_are_the_products_of_coefficients(
+    family: Spline, halves: tuple[float, ...]
+) -> None:
+    """Slowly: every axis as a full row, zero where a query has no coefficient."""
+    pair, generator = _pair(family, *halves), np.random.default_rng(8)
+    queries = np.concatenate(
+        [
+            generator.uniform(-1.2, 1.2, (40, len(halves))) * halves,
+            np.sign(generator.normal(size=(9, len(halves)))) * halves,  # the corners
+            [np.full(len(halves), 4.0), np.full(len(halves), math.nan)],
+        ]
+    )
+    table = generator.normal(size=pair.bounds.cells)
+    located = pair.frame.locate(queries)
+    starts, coefficients = pair.coefficients(located)
+    expected = np.empty(len(queries))
+    for row, group in enumerate(pair.group_numbers(located)):
+        weights = group / 2**pair.bits
+        for k, axis in enumerate(pair.grid.axes):
+            full, near = np.zeros(axis.nodes), int(pair.windows[k])
+            full[starts[row, k] : starts[row, k] + near] = coefficients[row, k, :near]
+            weights = np.multiply.outer(weights, full)
+        expected[row] = weights.reshape(-1) @ table
+    answers = pair.respond(queries, table)
+    assert answers[:-1] == pytest.approx(expected[:-1], rel=1e-12, abs=1e-12 / 2**pair.bits)
+
+
 def test_queries_far_outside_are_zero() -> None:
     pair = _pair(Spline(3, 0.6), 3.0, 3.0)
     table = np.ones(pair.bounds.cells)

@@ -476,7 +476,7 @@ def test_intervals_of_many_narrow_axes_take_no_more_than_the_table() -> None:
     release = dpkde.publish(
         points, kernel=dpkde.Gaussian(1.0), bounds=[(-1, 1)] * 8, epsilon=1, family="spline"
     )
-    assert release.plan.pair.weights(points[:1]).values.shape[1] <= release.table.size
+    assert release.plan.pair.weights(points[:1]).dense().values.shape[1] <= release.table.size
     low, high = release.interval(points[:3])
     assert (low < high).all()
 

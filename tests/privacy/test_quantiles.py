@@ -14,7 +14,8 @@ import pytest
 from scipy import integrate, stats
 
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, MaxNorm, draw
-from dpkde.privacy.laws.quantiles import Weights, half_widths
+from dpkde.privacy.laws.quantiles import half_widths
+from dpkde.privacy.laws.weights import Weights
 
 SCALE = Fraction(10_000)
 LEVELS = (0.5, 0.9, 0.95, 0.99, 0.999)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpkde.cli import request
 from dpkde.cli.options import RELEASE, Options
+from dpkde.cli.progress import watched
 from dpkde.cli.verb import verb
 
 if TYPE_CHECKING:
     from dpkde.release.release import Release
-    from dpkde.tables import Source
 
 FEW = 5
 """Fewer records than this many standard deviations of their count are worth a note."""
@@ -54,8 +53,8 @@ def publish(
         source = open_points(text, request.names(options["columns"]))
         decisions = {"columns": source.columns, **request.request(options, source.dim)}
     request.check_writable(output, "dpkde-release")
-    with _progress(source, quiet) as watched:
-        release = release_of(watched, **decisions)
+    with watched(source, "reading", not quiet) as read:
+        release = release_of(read, **decisions)
     release.save(output)
     for doubt in () if quiet else _doubts(release):
         typer.echo(f"dpkde: note: {doubt}", err=True)
@@ -79,39 +78,3 @@ def _doubts(release: Release) -> Iterator[str]:
     frame = release.plan.frame
     if frame.kernel.home == "space" and isinstance(frame.domain, Unbounded) and frame.dim <= 4:
         yield "without --bounds the error is often many times larger"
-
-
-@contextmanager
-def _progress(source: Source, quiet: bool) -> Iterator[Source]:
-    """Show a bar with rate and remaining time, on a terminal only."""
-    if quiet or not sys.stderr.isatty():
-        yield source
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    with Progress(
-        TextColumn("reading"),
-        BarColumn(),
-        TaskProgressColumn(show_speed=True),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as bar:
-        task = bar.add_task("reading", total=source.size)
-        position = 0
-
-        def report(size: int) -> None:
-            nonlocal position
-            if source.size is not None and position + size > source.size:
-                position = 0  # a second pass
-            position += size
-            bar.update(task, completed=position)
-
-        yield source.watched(report)

@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 
 from dpkde.cli.exits import plain
 from dpkde.cli.options import Format, Options
+from dpkde.cli.progress import watched
 from dpkde.cli.request import numbers, table
 from dpkde.cli.verb import verb
 from dpkde.errors import ParameterError
@@ -44,7 +46,6 @@ def query(
     Example: dpkde query trips.dpkde -73.98,40.75 -73.78,40.64
     """
     file, level, bias = options["points"], options["level"], options["bias"]
-    assisted = False if options["plain"] else None
     import numpy as np
 
     from dpkde.release.release import Release
@@ -57,14 +58,21 @@ def query(
         published.interval(np.empty((0, published.dim)), level, bias=bias)  # checks, no more
     elif bias is not None:
         raise ParameterError("--bias goes with --level")
-    batches = (
-        iter([_points(typed, published.dim)])
-        if typed
-        else _read(_open(table(file, options), published))
-    )
     names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
     header = [*names, "kde", "standard_error", "sampling_error"]
     header += [] if level is None else ["low", "high"]
+    with _batches(typed, published, options) as batches:
+        _answer(published, batches, header, options)
+
+
+def _answer(
+    published: Release, batches: Iterator[NDArray[Any]], header: list[str], options: Options
+) -> None:
+    """Print the answers, a row for each point."""
+    import numpy as np
+
+    level, bias = options["level"], options["bias"]
+    assisted = False if options["plain"] else None
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if options["format"] is Format.CSV:
         writer.writerow([plain(name) for name in header])
@@ -89,12 +97,29 @@ def query(
                     k: v if math.isfinite(v) else None for k, v in zip(header, cells, strict=True)
                 }
                 sys.stdout.write(json.dumps(named, allow_nan=False) + "\n")
-    if unreadable:
+    if unreadable and not options["quiet"]:
         typer.echo(
             f"dpkde: note: {unreadable} of {points} points have a coordinate that is no number, "
             "and no answer",
             err=True,
         )
+
+
+@contextmanager
+def _batches(
+    typed: list[str] | None, release: Release, options: Options
+) -> Iterator[Iterator[NDArray[Any]]]:
+    """Yield points that were typed, or those of a file, whose reading a bar shows.
+
+    Where answers are printed to the terminal themselves, there is no bar between them.
+    """
+    if typed:
+        yield iter([_points(typed, release.dim)])
+        return
+    source = _open(table(options["points"], options), release)
+    shown = not options["quiet"] and not sys.stdout.isatty()
+    with watched(source, "asking", shown) as read:
+        yield _read(read)
 
 
 def _points(points: list[str], dim: int) -> NDArray[Any]:

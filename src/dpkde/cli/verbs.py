@@ -9,6 +9,7 @@ import typer
 
 from dpkde import __version__
 from dpkde.cli.demo import demo
+from dpkde.cli.grid import grid
 from dpkde.cli.inspect import inspect
 from dpkde.cli.mass import mass
 from dpkde.cli.plan import plan
@@ -16,7 +17,7 @@ from dpkde.cli.publish import publish
 from dpkde.cli.query import query
 from dpkde.cli.verb import Verb
 
-VERBS = (publish, plan, query, mass, inspect, demo)
+VERBS = (publish, plan, query, mass, grid, inspect, demo)
 
 
 def application(verbs: Iterable[Verb]) -> typer.Typer:

@@ -41,13 +41,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import FormatError, ParameterError
+from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.reading import Asked, Reading
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Adjacency, Bounds
 from dpkde.privacy.budget import Options, cheapest
 from dpkde.privacy.laws import Law
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Weighting
 from dpkde.space.domain import Mask
 from dpkde.space.frame import Frame
 
@@ -466,13 +467,32 @@ class Pair(ABC):
         """
         return 0.0, np.zeros(len(columns))
 
+    def comparison(self, other: Pair, kind: Kind) -> Comparison | None:
+        """Return the quadratic form of a distance to a table of another pair; None without one."""
+        return None
+
     @abstractmethod
-    def weights(self, queries: Points) -> Weights:
+    def weights(self, queries: Points) -> Weighting:
         """Return the entries of g(y) / 2^bits that are not zero: what noise is multiplied with."""
 
     @abstractmethod
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return ‖g(y)‖₂ / 2^bits: the noise at a query is this times the noise of a cell."""
+
+    def respond_on_grid(
+        self, axes: Sequence[NDArray[np.float64]], table: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """Return `respond` at all places of a grid, one axis for each column, all finite.
+
+        None where the family has no quicker way than place by place.
+        """
+        return None
+
+    def response_norm_on_grid(
+        self, axes: Sequence[NDArray[np.float64]]
+    ) -> NDArray[np.float64] | None:
+        """Return `response_norm` at all places of a grid; None likewise."""
+        return None
 
 
 def about(count: int) -> str:

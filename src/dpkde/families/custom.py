@@ -34,7 +34,7 @@ from dpkde.families.base import (
 )
 from dpkde.kernels import Points
 from dpkde.privacy.amounts import Bounds
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Weights
 from dpkde.privacy.secrecy import no_warnings, unseen
 from dpkde.space.domain import Mask
 from dpkde.space.frame import Frame

@@ -23,7 +23,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Products, Weighting, Weights
 
 Floats = NDArray[np.float64]
 Told = TypeVar("Told", covariant=True)
@@ -154,13 +154,13 @@ class Reading(ABC):
         """Return Σ_j w_j·w′_j with the weights of another reading of the same table."""
 
     @abstractmethod
-    def weights(self) -> Weights:
-        """Return all weights that are not zero: what noise is multiplied with. May be many."""
+    def weights(self) -> Weighting:
+        """Return the weights that are not zero: what noise is multiplied with."""
 
     @property
     @abstractmethod
     def breadth(self) -> int:
-        """How many weights a row has at most."""
+        """How many numbers a row's weights take in memory."""
 
     @abstractmethod
     def gathered(self, coefficients: Floats) -> Reading:
@@ -367,17 +367,18 @@ class Separable(Reading):
 
     @property
     def breadth(self) -> int:
-        """The cells that are not the same for all records."""
-        sizes = [factor.size for factor in self.factors if not isinstance(factor, Ones)]
-        return math.prod(sizes)
+        """The entries of all factors: products are not multiplied out."""
+        return sum(factor.size for factor in self.factors)
 
-    def weights(self) -> Weights:
-        """Return the products of the factors."""
+    def weights(self) -> Weighting:
+        """Return the factors, and how many cells have each product of them."""
         packed, repeated = self._packed
-        rows = np.full((self.count, 1), self.scale / self.copies)
-        for factor in packed:
-            rows = (rows[:, :, np.newaxis] * factor[:, np.newaxis]).reshape(self.count, -1)
-        return Weights(rows, np.full(rows.shape[1], float(repeated)))
+        scale = self.scale / self.copies
+        if not packed or not all(factor.shape[1] for factor in packed):
+            height = 0.0 if packed else scale
+            return Weights(np.full((self.count, 1), height), np.array([float(repeated)]))
+        rows = [np.broadcast_to(factor, (self.count, factor.shape[1])) for factor in packed]
+        return Products.of([rows[0] * scale, *rows[1:]])._replace(repeated=float(repeated))
 
     def gathered(self, coefficients: Floats) -> Reading:
         """Return the sum of all rows: no longer a product."""

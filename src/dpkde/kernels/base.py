@@ -183,6 +183,11 @@ class ProductKernel(Kernel):
     def profile(self, offsets: Floats) -> Floats:
         """Return the factor of one axis: even, at most 1, and 1 at zero."""
 
+    @property
+    def profile_integral(self) -> float:
+        """∫ profile(t) dt: what an axis adds to `integral`, in bandwidth units."""
+        return self.integral(1) / self.bandwidth.determinant(1)
+
     @abstractmethod
     def profile_reach(self, tolerance: float) -> float:
         """Return the distance beyond which the profile is below `tolerance`."""

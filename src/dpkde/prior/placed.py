@@ -26,7 +26,7 @@ from dpkde.families.base import about, no_repetitions
 from dpkde.families.custom import CustomFamily, CustomLayout, CustomPair, Drawn, Floats, Limits
 from dpkde.kernels import Points, ProductKernel
 from dpkde.privacy.amounts import Bounds
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Weights
 from dpkde.space.frame import Frame
 
 MOST_CELLS = 1 << 17

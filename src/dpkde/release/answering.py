@@ -17,7 +17,7 @@ from dpkde.planning.promise import Promise
 from dpkde.privacy.budget import Spend
 from dpkde.privacy.laws import Law
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.release import answers, distribution, intervals, marginals, regions
+from dpkde.release import answers, distribution, intervals, maps, marginals, regions
 from dpkde.release.marginals import Conditional
 from dpkde.tables.arrays import QueriesLike
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dpkde.families.base import Family
     from dpkde.kernels import Kernel
     from dpkde.release.assistance import Assistance
+    from dpkde.release.maps import Map
     from dpkde.space.domain import Domain
 
 
@@ -338,3 +339,30 @@ class Answering:
         It holds all values whose interval by `cdf_interval` holds the share.
         """
         return distribution.quantile_interval(self, shares, level, column)
+
+    def grid(
+        self,
+        shape: int | Sequence[int],
+        bounds: Any = None,
+        *,
+        clip: bool = True,
+        assisted: bool | None = None,
+    ) -> Map:
+        """Return `kde` at all places of a grid at once: a map, with its axes and values.
+
+        Places are the centers of equal cells that cover the bounds. For `Spline` a map of
+        1000 × 1000 takes some hundredths of a second; other families are asked place by place.
+        The map's `standard_error` is computed when asked for, and `save` writes CSV, Parquet,
+        ``.npy`` and GeoTIFF.
+
+        Parameters
+        ----------
+        shape
+            How many places: a number for all columns, or one for each.
+        bounds
+            One (low, high) pair for each column; None: those of the release. Where low and high
+            are equal and the shape is 1, the map is a slice at that value.
+        clip, assisted
+            As in `kde`.
+        """
+        return maps.grid(self, shape, bounds, clip=clip, assisted=assisted)

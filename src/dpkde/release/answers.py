@@ -19,6 +19,7 @@ from dpkde.numerics.numbers import is_whole
 from dpkde.numerics.pool import mapped
 from dpkde.planning.promise import to_grid
 from dpkde.release.assistance import assistance
+from dpkde.release.progress import reporting
 from dpkde.space.queries import places_of
 from dpkde.tables.arrays import QueriesLike
 
@@ -34,7 +35,11 @@ def kernel_sum(release: Answering, queries: QueriesLike, *, groups: int = 1) -> 
     table = release.table.astype(np.float64)
     pair = release.plan.pair
     sums = answer(release, queries, lambda chunk: pair.respond(chunk, table, groups))
-    return sums / float(release.rate) + pair.constant * release.count
+    if release.rate < 1:
+        sums /= float(release.rate)
+    if pair.constant:
+        sums += pair.constant * release.count
+    return sums
 
 
 def kde(
@@ -48,10 +53,11 @@ def kde(
     """Return the KDE at each query, clipped to [0, 1] unless told otherwise."""
     helper = assistance(release, assisted, _check_groups(groups))
     if helper is None:
-        values = kernel_sum(release, queries, groups=groups) / release.count
+        values = kernel_sum(release, queries, groups=groups)
+        values /= release.count
     else:
         values = answer(release, queries, lambda chunk: helper.answers(chunk, groups))
-    return np.clip(values, 0.0, 1.0) if clip else values
+    return np.clip(values, 0.0, 1.0, out=values) if clip else values
 
 
 def _check_groups(groups: int) -> int:
@@ -143,7 +149,11 @@ def answer(
     answers = np.empty(len(rows))
     several = len(rows) > CHUNK_QUERIES
     results = mapped(function, chunks) if several else map(function, chunks)
+    report = reporting()
     for start, values in zip(starts, results, strict=True):
         answers[start : start + CHUNK_QUERIES] = values
-    answers[~np.isfinite(rows).all(axis=1)] = math.nan
+        report(min(start + CHUNK_QUERIES, len(rows)), len(rows))
+    finite = np.isfinite(rows)
+    if not finite.all():
+        answers[~finite.all(axis=1)] = math.nan
     return answers

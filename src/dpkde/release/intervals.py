@@ -112,13 +112,13 @@ def _half_width(sight: _Sight, chunk: Points, level: float) -> Floats:
     release, pair = sight.release, sight.release.plan.pair
     if not len(chunk):
         return np.empty(0)
-    most = max(1, _NUMBERS // pair.weights(chunk[:1]).values.shape[1])
+    most = max(1, _NUMBERS // pair.weights(chunk[:1]).numbers)
     if len(chunk) > most:
         parts = (chunk[start : start + most] for start in range(0, len(chunk), most))
         return np.concatenate([_half_width(sight, part, level) for part in parts])
     law, rate, rows = release.law("table"), float(release.rate), sight.rows
     assert law is not None
-    sums, weights = sight.sums(chunk), pair.weights(chunk)
+    sums, weights = sight.sums(chunk), pair.weights(chunk).split()
     own, offset = _own_error(sight, chunk, sums)
     part = np.abs(np.clip(sums / rows, -pair.constant, 1 - pair.constant))
     for _ in range(2):

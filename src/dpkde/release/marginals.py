@@ -21,7 +21,7 @@ from dpkde.families.reading import WHOLE, Asked, At, Reading
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real
 from dpkde.privacy.amounts import Bounds
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Weighting
 from dpkde.release.answers import deviation
 from dpkde.release.boxes import boxes_of, check_axes, number_of
 from dpkde.release.parts import NO_PARTS
@@ -110,7 +110,7 @@ class MarginalPair(Pair):
         error = self.edge_error(range(self.frame.dim))[0]
         return np.asarray((error * self.respond(queries, table)) ** 2)
 
-    def weights(self, queries: Points) -> Weights:
+    def weights(self, queries: Points) -> Weighting:
         """Return the weights of the queries."""
         return self._reading(queries).weights()
 

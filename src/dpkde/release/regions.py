@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from dpkde.errors import ParameterError
 from dpkde.families.reading import At, Over, Reading
 from dpkde.numerics.numbers import is_real
-from dpkde.privacy.laws.quantiles import Weights, half_widths
+from dpkde.privacy.laws.quantiles import half_widths
+from dpkde.privacy.laws.weights import Splits, Weights
 from dpkde.release import polygons
 from dpkde.release.answers import deviation
 from dpkde.release.assistance import Assistance, assistance
@@ -338,11 +339,9 @@ def half_width(
         own = own + DOUBT * math.sqrt(5 / pair.draws) * (own + noise)
     if rate < 1:
         own = own + np.maximum(sums + constant * view.rows, 0.0) * (1 - rate)
-    normal = own
-    if reading.breadth > _MANY:
+    normal, weights = own, _weights_of(reading)
+    if weights is None:
         weights, normal = Weights(np.zeros((len(reading), 1)), np.ones(1)), own + noise
-    else:
-        weights = reading.weights()
     most = np.maximum(constant, 1 - np.asarray(constant))
     part = np.minimum(np.abs(sums) / view.rows, most)
     spread = deviation(release, "count")
@@ -359,6 +358,11 @@ def half_width(
         width = widened(width, whole, BIAS * bias, level)
         part = np.minimum((np.abs(sums) + width) / view.rows, most)
     return np.asarray(width / view.rows)
+
+
+def _weights_of(reading: Reading) -> Splits | None:
+    """Return what the law of the noise depends on; None where weights are too many to be held."""
+    return None if reading.breadth > _MANY else reading.weights().split()
 
 
 def widened(width: Floats, deviation: Floats, bias: Floats, level: float) -> Floats:

@@ -52,7 +52,7 @@ from dpkde.families.spline.grid import unbounded
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real
 from dpkde.privacy.amounts import Bounds
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Weights
 from dpkde.space.domain import Mask
 from dpkde.space.frame import Frame
 

@@ -40,11 +40,12 @@ from dpkde.families.base import (
     grouped,
     spread_of_repetitions,
 )
+from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.fourier import spectrum
 from dpkde.families.reading import Asked, Reading, rows_of
 from dpkde.kernels import Points
 from dpkde.privacy.amounts import Bounds
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Weights
 from dpkde.space.domain import Mask
 from dpkde.space.frame import Frame
 
@@ -338,6 +339,12 @@ class FourierPair(Pair):
     def draws(self) -> int:
         """D, the number of frequencies."""
         return self.count
+
+    def comparison(self, other: Pair, kind: Kind) -> Comparison | None:
+        """Return the form over the frequencies that both tables have; see `products`."""
+        from dpkde.families.fourier import products
+
+        return products.form(self, other, kind) if isinstance(other, FourierPair) else None
 
     def weights(self, queries: Points) -> Weights:
         """Return cosines and sines over D, or twice the cosines in the phase form."""

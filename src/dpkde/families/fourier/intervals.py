@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dpkde.errors import ParameterError
 from dpkde.families.base import spread_of_repetitions
 from dpkde.families.reading import Reading, Whole
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Weights
 
 if TYPE_CHECKING:
     from dpkde.families.fourier.family import FourierPair

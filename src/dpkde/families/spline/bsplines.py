@@ -127,6 +127,37 @@ class AxisFit:
         cut = values[:, radius - reach : radius + reach + 1]
         return Response(np.ascontiguousarray(cut), reach, phases)
 
+    def overlaps(self) -> Floats:
+        """Return ∫ φ(v) φ(v − m) dv for m = 0, 1, …, φ as `response` has it: a Gram sequence.
+
+        By the rule of equal steps, which is exact to rounding for functions as smooth as these.
+        """
+        response = self.response()
+        rows = response.values[1 : 1 + response.phases]
+        length = 2 * rows.shape[1]
+        spectrum = np.abs(np.fft.rfft(rows, length, axis=1)) ** 2
+        return np.asarray(np.fft.irfft(spectrum.sum(axis=0), length)[: rows.shape[1]] / len(rows))
+
+    def likenesses(self) -> Floats:
+        """Return K_m, m = 0, 1, …, for which Σ_ij K_{i−j} B_i(x) B_j(x′) best fits k(x − x′).
+
+        Least squares in x and in x′: the filter of φ applied twice to B_p ∗ k ∗ B_p.
+        """
+        products, radius = _products(
+            self.kernel, 2 * self.degree + 1, self.spacing, np.zeros(1), FARTHEST
+        )
+        twice = self._filtered(self._filtered(products, self.ridge), self.ridge)[0, radius:]
+        live = np.flatnonzero(np.abs(twice) > _TAIL * twice[0])
+        return np.asarray(twice[: live[-1] + 1])
+
+    def duals(self) -> Floats:
+        """Return a_m, m = 0, 1, …: Σ_m a_{|m|} B_p(t − m) integrates splines to coefficients."""
+        impulse = np.zeros((1, _ENDLESS))
+        impulse[0, 0] = 1.0
+        sequence = self._filtered(impulse, self.ridge)[0, : _ENDLESS // 2]
+        live = np.flatnonzero(np.abs(sequence) > 1e-12 * sequence[0])
+        return np.asarray(sequence[: live[-1] + 1])
+
     def _coefficients(self, steps: Floats) -> tuple[Floats, int]:
         products, radius = _products(self.kernel, self.degree, self.spacing, steps, FARTHEST)
         return self._filtered(products, self.ridge), radius

@@ -37,6 +37,7 @@ from dpkde.families.base import (
     about,
     no_repetitions,
 )
+from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.reading import Asked, Factor, Reading, Separable, Stored, rows_of
 from dpkde.families.spline import forecast, narrow, worst
 from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
@@ -44,12 +45,16 @@ from dpkde.families.spline.grid import Grid, unbounded
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.privacy.amounts import Bounds
-from dpkde.privacy.laws.quantiles import Weights
+from dpkde.privacy.laws.weights import Products
 from dpkde.space.domain import Mask
 from dpkde.space.frame import Frame
 
 MOST_CELLS = 1 << 26
 """The largest table that is made when asked for."""
+_LANES = 8
+"""Numbers in the longest vectors of processors."""
+_ROWS = 4
+"""Rows that are gathered at a time; see `tensor`."""
 
 
 @dataclass(frozen=True)
@@ -292,7 +297,7 @@ class SplinePair(Pair):
         answers = np.empty(len(located))
         tensor.respond(
             located,
-            self._group(located),
+            self.group_numbers(located),
             grid.columns,
             grid.halves,
             grid.scales,
@@ -305,31 +310,43 @@ class SplinePair(Pair):
             table,
             answers,
         )
-        return np.asarray(answers / 2**self.bits)
+        answers /= 2**self.bits
+        return answers
 
-    def weights(self, queries: Points) -> Weights:
-        """Return the products of the axes' coefficients, over 2^bits."""
+    def weights(self, queries: Points) -> Products:
+        """Return the group's numbers and the axes' coefficients, whose products over 2^bits are g.
+
+        Never multiplied out: there are millions of products where axes are many.
+        """
         located = self.frame.locate(queries)
-        rows = self._group(located) / 2**self.bits
-        for axis, factor in enumerate(self._coefficients(located).swapaxes(0, 1)):
-            real = factor[:, np.newaxis, : self.grid.nodes[axis]]  # no others than there are
-            rows = (rows[:, :, np.newaxis] * real).reshape(len(rows), -1)
-        return Weights(rows, np.ones(rows.shape[1]))
+        coefficients, widths = self.coefficients(located)[1], self.windows
+        axes = (coefficients[:, k, :width] for k, width in enumerate(widths))
+        return Products.of([self.group_numbers(located) / 2**self.bits, *axes])
 
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return the product of the axes' ‖c_k(y)‖₂, over 2^bits."""
         located = self.frame.locate(queries)
-        lengths = np.sqrt((self._coefficients(located) ** 2).sum(axis=2)).prod(axis=1)
-        group = np.sqrt((self._group(located) ** 2).sum(axis=1))
+        lengths = np.sqrt((self.coefficients(located)[1] ** 2).sum(axis=2)).prod(axis=1)
+        group = np.sqrt((self.group_numbers(located) ** 2).sum(axis=1))
         return np.asarray(lengths * group / 2**self.bits)
 
-    def _coefficients(self, located: Points) -> NDArray[np.float64]:
-        """Return what each splined axis says to each query, shape (n_queries, axes, near)."""
+    def comparison(self, other: Pair, kind: Kind) -> Comparison | None:
+        """Return the form that `products` derives; None where the other is no spline table."""
+        from dpkde.families.spline import products
+
+        return products.form(self, other, kind) if isinstance(other, SplinePair) else None
+
+    def coefficients(self, located: Points) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return what each splined axis says to each query: first nodes, and coefficients.
+
+        Shapes (n_queries, axes) and (n_queries, axes, near), zero where there are none.
+        """
         from dpkde.families.spline import tensor
 
         grid = self.grid
-        values, radii = self._responses
-        coefficients = np.empty((len(located), len(grid.axes), values.shape[2]))
+        values, radii, widths = self._responses
+        starts = np.empty((len(located), len(grid.axes)), dtype=np.int64)
+        coefficients = np.empty((*starts.shape, int(widths.max(initial=1))))
         tensor.coefficients(
             located,
             grid.columns,
@@ -339,10 +356,33 @@ class SplinePair(Pair):
             grid.degrees,
             values,
             radii,
+            widths,
             PHASES,
+            starts,
             coefficients,
         )
-        return coefficients
+        return starts, coefficients
+
+    @property
+    def windows(self) -> NDArray[np.int64]:
+        """How many nodes of each splined axis a query can have coefficients for."""
+        return self._responses[2]
+
+    def respond_on_grid(
+        self, axes: Sequence[NDArray[np.float64]], table: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """Return the table times one matrix an axis; None where the axes are turned."""
+        from dpkde.families.spline import maps
+
+        return maps.respond(self, axes, table) if maps.is_separable(self, axes) else None
+
+    def response_norm_on_grid(
+        self, axes: Sequence[NDArray[np.float64]]
+    ) -> NDArray[np.float64] | None:
+        """Return the products of lengths over axes; None where the axes are turned."""
+        from dpkde.families.spline import maps
+
+        return maps.response_norm(self, axes) if maps.is_separable(self, axes) else None
 
     def own_variance(
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
@@ -351,7 +391,7 @@ class SplinePair(Pair):
         error = self.layout.quality[1].error(USUAL_SMOOTHNESS)
         return np.asarray((error * self.respond(queries, table)) ** 2)
 
-    def _group(self, located: Points) -> NDArray[np.float64]:
+    def group_numbers(self, located: Points) -> NDArray[np.float64]:
         """Return what narrow axes say to each query: one number for each cell of their group."""
         from dpkde.families.spline import intervals
 
@@ -394,17 +434,25 @@ class SplinePair(Pair):
         return error, error * np.array([lengths.get(column, 1.0) for column in columns])
 
     @cached_property
-    def _responses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """The coefficients of every splined axis, padded to one array, and their radii."""
+    def _responses(self) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+        """The coefficients of every splined axis, padded to one array, their radii, and windows.
+
+        A window is as many nodes as are near; rounded up on the last two axes, which is faster, and
+        never more than there are.
+        """
         kernel, grid = self.frame.kernel.shape, self.grid
         responses: list[Response] = [
             axis_fit(kernel, axis.degree, axis.spacing, axis.ridge).response() for axis in grid.axes
         ]
-        widest = max((r.values.shape[1] for r in responses), default=1)
-        values = np.zeros((len(responses), PHASES + 3, widest))
+        near = [r.values.shape[1] for r in responses]
+        for axis, whole in ((-1, _LANES), (-2, _ROWS)):
+            if len(near) >= -axis:
+                near[axis] = -(-near[axis] // whole) * whole
+        values = np.zeros((len(responses), PHASES + 3, max(near, default=1)))
         for axis, response in enumerate(responses):
             values[axis, :, : response.values.shape[1]] = response.values
-        return values, np.array([r.radius for r in responses], dtype=np.int64)
+        widths = np.minimum(np.array(near, dtype=np.int64), grid.nodes)
+        return values, np.array([r.radius for r in responses], dtype=np.int64), widths
 
 
 def _what_fits(family: Spline, frame: Frame) -> str:

@@ -97,6 +97,11 @@ class Law(ABC):
         """The variance of the noise on one cell; cells are not correlated."""
 
     @property
+    def fourth_moments(self) -> tuple[float, float]:
+        """E z_i⁴ and E z_i²z_j² of two cells; those of normal noise where a law knows no others."""
+        return 3 * self.variance**2, self.variance**2
+
+    @property
     def is_practical(self) -> bool:
         """Whether its sampler is quick enough; from public numbers."""
         return True

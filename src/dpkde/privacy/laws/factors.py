@@ -20,28 +20,33 @@ class Factor(NamedTuple):
     Attributes
     ----------
     product
-        Of values x, shape (…, n_weights), and how many cells have each: ∏ over weights, exactly.
+        Of u², shape (n_queries, n), squared weights, (n_queries or 1, n_weights), and how many
+        cells have each: ∏ over weights, exactly.
     series
         Σ c_k x^k is its logarithm, for x up to `reach`; beyond it 64 factors are below 10⁻⁸.
     """
 
-    product: Callable[[Floats, Floats], Floats]
+    product: Callable[[Floats, Floats, Floats], Floats]
     series: tuple[float, ...]
     reach: float
 
 
-def _laplace(x: Floats, counts: Floats) -> Floats:
+def _laplace(squared: Floats, squares: Floats, counts: Floats) -> Floats:
     """Return ∏ 1/(1 + x)."""
-    return np.asarray(np.exp(-(np.log1p(x) @ counts)))
+    from dpkde.privacy.laws import inversion
+
+    values = np.empty(squared.shape)
+    inversion.laplace(squared, squares, counts, values)
+    return values
 
 
-def _sinc(x: Floats, counts: Floats) -> Floats:
+def _sinc(squared: Floats, squares: Floats, counts: Floats) -> Floats:
     """Return ∏ sin(√x)/√x."""
-    values = np.sinc(np.sqrt(x) / math.pi)
-    with np.errstate(divide="ignore"):
-        size = np.exp(np.log(np.abs(values)) @ counts)
-    odd = ((values < 0) @ counts) % 2
-    return np.asarray(np.where(odd == 1, -size, size))
+    from dpkde.privacy.laws import inversion
+
+    values = np.empty(squared.shape)
+    inversion.sinc(squared, squares, counts, values)
+    return values
 
 
 LAPLACE = Factor(_laplace, tuple((-1) ** k / k for k in range(1, TERMS + 1)), 0.4)

@@ -21,37 +21,21 @@ from typing import NamedTuple
 import numpy as np
 
 from dpkde.privacy.laws.base import Floats, Law
-from dpkde.privacy.laws.factors import TERMS, Factor
+from dpkde.privacy.laws.factors import Factor
+from dpkde.privacy.laws.weights import Splits, Weights
+
+__all__ = ["Weights", "half_widths"]
 
 _SPAN = 2 * math.pi / 44
 """Step of the midpoint rule, in units of 1/(standard deviation)."""
 _MOST_NODES = 400
 """Enough for a single Laplace weight, whose φ fades slowest: to 10⁻⁵."""
 _SMALL = 1e-8
-_EXACT = 64
-"""So many of the largest weights are taken one by one."""
-_NUMBERS = 1 << 20
-"""The most numbers that are in memory at a time."""
-
-
-class Weights(NamedTuple):
-    """The entries of g(y) that are not zero, over 2^bits; in any order, signs do not matter.
-
-    Attributes
-    ----------
-    values
-        Shape (n_queries, n_weights), or (1, n_weights) where all queries have the same.
-    counts
-        Shape (n_weights,): how many cells have this weight.
-    """
-
-    values: Floats
-    counts: Floats
 
 
 def half_widths(
     law: Law,
-    weights: Weights,
+    weights: Splits,
     level: float,
     *,
     count_law: Law | None = None,
@@ -71,7 +55,7 @@ def half_widths(
     normal
         Variance of a normal part, a number or shape (n_queries,).
     """
-    part = _Table.of(law, weights)
+    part = _Table(law, *weights.split())
     total = part.variance + np.nan_to_num(normal)
     heavy = np.zeros_like(total)
     if count_law is not None and count_weights is not None:
@@ -83,68 +67,31 @@ def half_widths(
     v = (np.arange(nodes, dtype=np.float64) + 0.5) * _SPAN
     u = v / deviation[:, np.newaxis]
     phi = law.characteristic(part, u)
-    phi = phi * np.exp(-0.5 * u**2 * np.broadcast_to(normal, total.shape)[:, np.newaxis])
+    if np.any(normal):
+        phi = phi * np.exp(-0.5 * u**2 * np.broadcast_to(normal, total.shape)[:, np.newaxis])
     if count_law is not None:
         phi = phi * count_law.characteristic_of_one(u**2 * heavy[:, np.newaxis])
-    quantiles = _solve(np.asarray(phi, dtype=np.float64), v, min(level, 1 - 1e-7))
+    quantiles = _solve(phi, min(level, 1 - 1e-7))
     return np.asarray(np.where(total > 0, quantiles * deviation, 0.0))
 
 
-def _solve(phi: Floats, v: Floats, level: float) -> Floats:
-    """Return t with (2/π)·h·Σ φ(v)·sin(vt)/v = level: Newton's steps between brackets."""
-    low, high = np.zeros(len(phi)), np.full(len(phi), 22.0)
-    t = new = np.full(len(phi), 2.0)
-    for _ in range(60):
-        angle = v * t[:, np.newaxis]
-        inside = 2 / math.pi * _SPAN * (phi * np.sin(angle) / v).sum(axis=1)
-        slope = 2 / math.pi * _SPAN * (phi * np.cos(angle)).sum(axis=1)
-        low, high = np.where(inside < level, t, low), np.where(inside < level, high, t)
-        with np.errstate(all="ignore"):
-            step = t + (level - inside) / slope
-        fine = (step > low) & (step < high)
-        new = np.where(fine, step, (low + high) / 2)
-        if np.abs(new - t).max(initial=0.0) < 1e-9:
-            break
-        t = new
-    return np.asarray(new)
+def _solve(phi: Floats, level: float) -> Floats:
+    """Return t with (2/π)·h·Σ φ(v)·sin(vt)/v = level, φ being given at v = h/2, 3h/2, …."""
+    from dpkde.privacy.laws import inversion
+
+    quantiles = np.empty(len(phi))
+    inversion.solve(np.ascontiguousarray(phi, dtype=np.float64), _SPAN, level, quantiles)
+    return quantiles
 
 
 class _Table(NamedTuple):
-    """The table's part: squared weights, the largest of them on their own, and the others' sums.
-
-    Attributes
-    ----------
-    law
-        Of the noise on a cell.
-    squares, counts
-        The largest weights squared, and how many cells have each.
-    powers
-        Σ g^{2k} of the others, k = 1, 2, …, shape (n_queries, `TERMS`).
-    edge
-        The largest of the others, squared.
-    """
+    """The table's part: the law of the noise on a cell, and the weights; see `Split`."""
 
     law: Law
     squares: Floats
     counts: Floats
     powers: Floats
     edge: Floats
-
-    @classmethod
-    def of(cls, law: Law, weights: Weights) -> _Table:
-        # Queries that are not finite have no weights; their answers are NaN in any case.
-        squares, counts = np.nan_to_num(weights.values) ** 2, weights.counts
-        if squares.shape[1] <= 2 * _EXACT:
-            none = np.zeros((len(squares), TERMS))
-            return cls(law, squares, counts, none, np.zeros(len(squares)))
-        # Weights are many only where each belongs to as many cells as the others.
-        ordered = np.partition(squares, squares.shape[1] - _EXACT, axis=1)
-        others = ordered[:, :-_EXACT]
-        powers, power = np.empty((len(squares), TERMS)), np.ones_like(others)
-        for k in range(TERMS):
-            power = power * others
-            powers[:, k] = power.sum(axis=1) * counts[0]
-        return cls(law, ordered[:, -_EXACT:], counts[:_EXACT], powers, others.max(axis=1))
 
     @property
     def variance(self) -> Floats:
@@ -166,16 +113,10 @@ class _Table(NamedTuple):
         Where the series no longer holds, all the largest have passed its end, too: φ has faded.
         """
         squared = u**2
-        values = np.empty(squared.shape)
-        step = max(1, _NUMBERS // max(len(squared) * len(self.counts), 1))
-        for start in range(0, squared.shape[1], step):
-            part = squared[:, start : start + step, np.newaxis] * self.squares[:, np.newaxis]
-            values[:, start : start + step] = factor.product(part, self.counts)
-        if not self.edge.any():
-            return values
-        far = squared * self.edge[:, np.newaxis] > factor.reach
-        near = np.where(far, 0.0, squared)
-        total = np.zeros_like(near)
-        for k in range(TERMS - 1, -1, -1):
-            total = (total + factor.series[k] * self.powers[:, k : k + 1]) * near
-        return np.where(far, 0.0, values * np.exp(total))
+        values = factor.product(squared, self.squares, self.counts)
+        if self.edge.any():
+            from dpkde.privacy.laws import inversion
+
+            terms = np.array(factor.series)
+            inversion.series(squared, self.powers, self.edge, terms, factor.reach, values)
+        return values

@@ -37,6 +37,11 @@ class DiscreteLaplace(Law):
         half = 1 / (2 * float(self.scale))
         return 0.0 if half > 350 else 1 / (2 * math.sinh(half) ** 2)
 
+    @property
+    def fourth_moments(self) -> tuple[float, float]:
+        """6V² + V and V², V the variance: E z⁴ = 2q(1 + 10q + q²)/(1 − q)⁴ for q = e^{−1/t}."""
+        return 6 * self.variance**2 + self.variance, self.variance**2
+
     @classmethod
     def bought(cls, amount: Amount, moved: Bounds) -> Self:
         """Return the law of scale t = Δ₁/ε, rounded up."""

@@ -54,6 +54,16 @@ class MaxNorm(Law):
         weight = np.exp(log_weight - log_weight.max())
         return float((weight * r * (r + 1)).sum() / weight.sum() / 3)
 
+    @property
+    def fourth_moments(self) -> tuple[float, float]:
+        """E r⁴/5 and E r⁴/9 for cells uniform up to a radius r, which they share: a Gamma law.
+
+        E r⁴/(E r²)² = (m + 3)(m + 4)/((m + 1)(m + 2)); the variance is E r²/3.
+        """
+        m = self.cells
+        fourth = 9 * self.variance**2 * (m + 3) * (m + 4) / ((m + 1) * (m + 2))
+        return fourth / 5, fourth / 9
+
     @classmethod
     def bought(cls, amount: Amount, moved: Bounds) -> Self:
         """Return the law of scale t = Δ_∞/ε, rounded up."""

@@ -1,0 +1,52 @@
+"""``dpkde grid``: a whole map from a release file, as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpkde.cli import request
+from dpkde.cli.options import Options, whole
+from dpkde.cli.progress import bar
+from dpkde.cli.verb import verb
+from dpkde.errors import ParameterError
+
+
+@verb("grid")
+def grid(
+    options: Options, release: Annotated[Path, typer.Argument(help="A release file.")]
+) -> None:
+    """Write the KDE on a grid, with its standard error, as a file.
+
+    Places are the centers of equal cells that cover the bounds. CSV and Parquet have a row for each
+    place; .npy holds the KDE as an array; .tif is a GeoTIFF of two columns (needs rasterio).
+
+    Example: dpkde grid trips.dpkde --shape 200x100 -o map.csv
+    """
+    from dpkde.release.progress import progress
+    from dpkde.release.release import Release
+    from dpkde.tables.maps import check_map
+
+    published, output = Release.load(release), options["output"]
+    check_map(output, published.dim, options["crs"])
+    ends = None if options["extent"] is None else request.pairs(options["extent"])
+    if ends is not None and len(ends) == 1:
+        ends = ends * published.dim
+    with bar("asking", not options["quiet"]) as report, progress(report):
+        drawn = published.grid(
+            _shape(options["shape"]), ends, assisted=False if options["plain"] else None
+        )
+        drawn.save(output, crs=options["crs"])
+
+
+def _shape(text: str) -> int | list[int]:
+    """Return a shape that was typed as 200x100, or as one number for all columns."""
+    try:
+        sizes = [whole(part) for part in text.lower().replace("×", "x").split("x")]
+    except typer.BadParameter:
+        raise ParameterError(
+            f"shape must be numbers of places such as 200x100, got {text!r}"
+        ) from None
+    return sizes[0] if len(sizes) == 1 else sizes
