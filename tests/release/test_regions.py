@@ -203,10 +203,10 @@ def test_a_model_has_shares_in_closed_form() -> None:
         assert shares[0] == pytest.approx(quadrature(Cloudy(), BOXES[0]), abs=1e-6)
         # Near the truth, where plain answers err by some per cent.
         np.testing.assert_allclose(assisted, truth, atol=0.03)
-    low, high = release.mass_interval(BOXES[:2], 1 - 1e-7)
-    assert ((low <= truth) & (truth <= high)).all()
-    low, high = release.mass_interval(BOXES[:2], 1 - 1e-7, assisted=False)
-    assert ((low <= truth) & (truth <= high)).all()
+    for assisted_too in (None, False):  # twice as long as for 10⁻⁷: a false alarm of 10⁻¹²
+        low, high = release.mass_interval(BOXES[:2], 1 - 1e-7, assisted=assisted_too)
+        room = (high - low) / 2
+        assert ((low - room <= truth) & (truth <= high + room)).all()
     assert plain.shape == (2,)
 
 
@@ -240,7 +240,7 @@ def test_errors_and_intervals_over_draws_of_noise(family: Any, guarantee: dict[s
     would an interval without the count, or with a bias added where there is none. Where the mesh is
     coarse its bias is large, and coverage is at least 93%.
     """
-    draws, kernel = 40_000 if family.name == "spline" else 25_000, dpkde.Gaussian(0.25)
+    draws, kernel = 40_000, dpkde.Gaussian(0.25)
     plan = dpkde.plan(kernel=kernel, bounds=BOUNDS, family=family, expected_rows=3000, **guarantee)
     sketch = dpkde.sketch(POINTS, plan)
     release, precise = dpkde.publish(sketch, **guarantee), dpkde.publish(sketch, epsilon=10**6)
