@@ -66,7 +66,7 @@ class Answering:
         """What helps to answer, where a model was fitted."""
         return None
 
-    def viewed(self, plan: Plan) -> Answering:
+    def _viewed(self, plan: Plan) -> Answering:
         """Return another reading of the same table, by a plan whose table has the same cells."""
         raise NotImplementedError  # abstract
 

@@ -134,7 +134,7 @@ def marginal(release: Answering, columns: Any) -> Answering:
     kept = tuple(number_of(column, dim, known) for column in asked)
     if not kept or len(set(kept)) < len(kept):
         raise ParameterError(f"a marginal needs one column or more, each once, got {columns!r}")
-    return release.viewed(_plan(release, kept, "marginals"))
+    return release._viewed(_plan(release, kept, "marginals"))
 
 
 def _plan(release: Answering, kept: tuple[int, ...], what: str) -> Plan:

@@ -60,7 +60,7 @@ class View(Answering):
         """That of the release."""
         return self.release.rate
 
-    def viewed(self, plan: Plan) -> View:
+    def _viewed(self, plan: Plan) -> View:
         """Return another view of the same release."""
         return View(self.release, plan)
 
