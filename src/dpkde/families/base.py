@@ -40,6 +40,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.densities.survey import Survey
 from dpkde.errors import FormatError, ParameterError
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
@@ -446,6 +447,14 @@ class Pair(ABC):
     @abstractmethod
     def response_norm(self, queries: Points) -> NDArray[np.float64]:
         """Return ‖g(y)‖₂ / 2^bits: the noise at a query is this times the noise of a cell."""
+
+    @property
+    def survey(self) -> Survey | None:
+        """How the table is read at the sites of a lattice; None where it has no such places.
+
+        What has one has a proper density: `dpkde.densities.lattice`.
+        """
+        return None
 
 
 def about(count: int) -> str:

@@ -1,0 +1,88 @@
+"""Proper densities of releases: which one a release has, and how a sample compares with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpkde.densities.base import Density
+from dpkde.densities.clouds import CloudDensity
+from dpkde.densities.fitting import fitted
+from dpkde.densities.lattice import LatticeDensity
+from dpkde.densities.report import SampleReport
+from dpkde.densities.survey import Survey
+from dpkde.errors import ParameterError
+from dpkde.kernels.base import graded
+from dpkde.numerics.numbers import is_whole
+from dpkde.release.answers import deviation
+from dpkde.release.assistance import assistance, can_be_fitted
+from dpkde.space.queries import places_of
+from dpkde.tables.arrays import QueriesLike
+
+if TYPE_CHECKING:
+    from dpkde.release.release import Release
+
+
+def denoised(release: Release) -> Density:
+    """Return the proper density of a release, or say why it has none."""
+    survey = release.plan.pair.survey
+    if survey is not None:
+        return _on_lattice(release, survey)
+    helper = assistance(release, True)
+    if helper is not None:
+        return CloudDensity(release.plan.frame, release.columns, helper.clouds, helper.blur)
+    name = release.family.name
+    if can_be_fitted(release):
+        raise ParameterError(
+            "no model was found in this Fourier table that is better than none, and without one "
+            "it has no proper density: ask kde, or publish with family='spline'"
+        )
+    raise ParameterError(
+        f"a {name} table of this kernel has no proper density: its answers go below zero, and "
+        "nothing in it could be the weights of records. Ask kde, or publish with family='spline' "
+        "where columns are few, or 'fourier' with a kernel that a model can be fitted for"
+    )
+
+
+def _on_lattice(release: Release, survey: Survey) -> LatticeDensity:
+    """Return the density of a table that can be read at sites."""
+    frame, axes = release.plan.frame, survey.axes
+    kernel = frame.kernel.shape
+    if (kernel.profile(graded(min(kernel.profile_reach(1e-9), 1e3))) < 0).any():
+        raise ParameterError(
+            f"the {kernel.name} kernel takes values below zero, so no KDE is a proper density"
+        )
+    # The count by which answers are divided, where a sample of the records was taken.
+    rows = float(release.rate) * release.count
+    table, noise = release.table / rows, deviation(release, "table") / rows
+    shape = tuple(axis.count for axis in axes)
+    coordinates = np.zeros((int(np.prod(shape)), frame.dim))
+    for axis, places in zip(
+        axes, np.meshgrid(*(a.places for a in axes), indexing="ij"), strict=True
+    ):
+        coordinates[:, axis.column] = places.reshape(-1)
+    slack = max((axis.pitch for axis in axes), default=0.0) / 2
+    inside = (frame.beyond(coordinates) <= slack).reshape(shape)
+    weights = fitted(
+        kernel,
+        tuple(axis.pitch for axis in axes),
+        survey.field(table),
+        noise * survey.gain,
+        inside,
+        release.table.size,
+    )
+    strips = survey.strips(table, weights, noise)
+    return LatticeDensity(frame, release.columns, axes, strips, weights)
+
+
+def compared(release: Release, points: QueriesLike, most: int) -> SampleReport:
+    """Return how the KDE of a sample compares with the release's, at some points of the sample."""
+    rows = places_of(points, release.plan.frame, release.columns)
+    if not is_whole(most) or most < 1:
+        raise ParameterError(f"most must be a whole number of points, at least 1, got {most!r}")
+    if len(rows) < 2 or not np.isfinite(rows).all():
+        raise ParameterError("a report needs at least two points, of finite numbers")
+    queries = rows[: int(most)]
+    noise = np.hypot(release.standard_error(queries), release.sampling_error(queries))
+    return SampleReport.of(release.denoise(), rows, queries, release.kde(queries), noise)
