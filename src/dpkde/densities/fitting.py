@@ -35,6 +35,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.densities.survey import SiteAxis
 from dpkde.kernels import ProductKernel
 
 Floats = NDArray[np.float64]
@@ -42,14 +43,12 @@ Mask = NDArray[np.bool_]
 
 LOW = 2.0
 """Standard errors above which a site stays where it touches others that lead to a certain one."""
-FALSE_ALARM = 0.05
-"""How often pure noise may have a certain site anywhere."""
-MOST_STEPS = 300
-_CHECKED = 10
-"""Steps between two looks at whether anything moves still."""
-_STILL = 0.02
-"""What may still move, in standard errors of the KDE."""
+MOST_STEPS = 1000
+_STILL = 0.1
+"""How far from a solution the KDE may stay at any site, in standard errors."""
 _REACH = 1e-9
+_FEW = 48
+"""Sites that a matrix reaches to each side; beyond, transforms are faster."""
 
 
 class Fit(NamedTuple):
@@ -61,11 +60,11 @@ class Fit(NamedTuple):
 
 def fitted(
     kernel: ProductKernel,
-    pitches: tuple[float, ...],
+    axes: tuple[SiteAxis, ...],
     field: Floats,
     error: Floats,
     inside: Mask,
-    cells: int,
+    certain: float,
 ) -> Floats:
     """Return weights of sites, not negative and of sum one.
 
@@ -73,25 +72,28 @@ def fitted(
     ----------
     kernel
         The kernel in bandwidth units.
-    pitches
-        Distances between sites, one per axis, in bandwidths.
+    axes
+        Where the sites are.
     field
         The noisy KDE at every site, one dimension per axis.
     error
         Its standard error.
     inside
         Where records can be.
-    cells
-        How many cells of noise there are.
+    certain
+        How many standard errors noise reaches in one table of twenty.
     """
+    if not axes:
+        return np.ones(())
     with np.errstate(all="ignore"):
         scores = np.where(inside & (error > 0), field / error, -math.inf)
     typical = float(np.median(error[inside]))
-    flat = inside / inside.sum()
-    best = flat
-    for mask in _masks(scores, inside, cells):
-        box = tuple(slice(int(k.min()), int(k.max()) + 1) for k in np.nonzero(mask))
-        fit = _solved(kernel, pitches, field[box], scores[box], mask[box], typical)
+    best = np.asarray(inside / inside.sum())
+    # A KDE is at most one: where noise alone is that large, nothing is certain.
+    sure = (scores > max(certain, LOW)) & (error * certain < 1)
+    for mask in _masks(scores, sure, inside):
+        box = covering(mask)
+        fit = _solved(kernel, axes, field[box], scores[box], mask[box], typical)
         best = np.zeros(field.shape)
         best[box] = fit.weights
         if fit.price >= -typical:
@@ -99,12 +101,15 @@ def fitted(
     return best
 
 
-def _masks(scores: Floats, inside: Mask, cells: int) -> Iterator[Mask]:
+def covering(mask: Mask) -> tuple[slice, ...]:
+    """Return the least box that holds all of a mask, which has some."""
+    return tuple(slice(int(k.min()), int(k.max()) + 1) for k in np.nonzero(mask))
+
+
+def _masks(scores: Floats, certain: Mask, inside: Mask) -> Iterator[Mask]:
     """Yield sites that may have weight, fewest first; none where nothing stands out."""
     from scipy.ndimage import generate_binary_structure, label
-    from scipy.special import ndtri
 
-    certain = scores > max(-float(ndtri(FALSE_ALARM / cells)), LOW)
     if not certain.any():
         return
     touching = generate_binary_structure(scores.ndim, min(scores.ndim, 3))
@@ -116,30 +121,31 @@ def _masks(scores: Floats, inside: Mask, cells: int) -> Iterator[Mask]:
 
 def _solved(
     kernel: ProductKernel,
-    pitches: tuple[float, ...],
+    axes: tuple[SiteAxis, ...],
     field: Floats,
     scores: Floats,
     mask: Mask,
     typical: float,
 ) -> Fit:
     """Return the fit on some sites."""
-    smooth, most = smoothing(kernel, pitches, field.shape)
+    smooth, most = smoothing(kernel, axes, field.shape)
     prices = 1 / np.maximum(scores[mask], 1.0) ** 2
     weights = np.zeros(field.shape)
     weights[mask] = np.maximum(field[mask], 0.0)
     weights /= weights.sum()
     ahead, momentum, price = weights, 1.0, 0.0
-    for step in range(1, MOST_STEPS + 1):
+    for _ in range(MOST_STEPS):
         moved = ahead - (smooth(ahead) - field) / most
         following = np.zeros(field.shape)
         following[mask], price = reduced(moved[mask], prices)
         faster = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
         if float(((ahead - following) * (following - weights)).sum()) > 0:
             momentum = faster = 1.0
-        change = following - weights
-        ahead = following + (momentum - 1) / faster * change
+        # How far the KDE is from what the constraints ask for, at the worst site.
+        residual = most * float(np.abs(following - ahead).max())
+        ahead = following + (momentum - 1) / faster * (following - weights)
         weights, momentum = following, faster
-        if step % _CHECKED == 0 and np.abs(smooth(change)).max() * _CHECKED < _STILL * typical:
+        if residual < _STILL * typical:
             break
     return Fit(weights / weights.sum(), price * most)
 
@@ -158,27 +164,48 @@ def reduced(values: Floats, prices: Floats) -> tuple[Floats, float]:
 
 
 def smoothing(
-    kernel: ProductKernel, pitches: tuple[float, ...], shape: tuple[int, ...]
+    kernel: ProductKernel, axes: tuple[SiteAxis, ...], shape: tuple[int, ...]
 ) -> tuple[Callable[[Floats], Floats], float]:
-    """Return w ↦ Kw on a lattice, and a number that no eigenvalue of K exceeds. O(N log N)."""
-    from scipy import fft
+    """Return w ↦ Kw on a part of a lattice, and a number that no eigenvalue of K exceeds.
 
-    reach = kernel.profile_reach(_REACH)
-    sizes, symbol = [], np.ones(())
-    for pitch, count in zip(pitches, shape, strict=True):
-        far = int(min(count - 1.0, math.ceil(reach / pitch)))
-        size = fft.next_fast_len(count + far, real=True)
-        steps = np.minimum(np.arange(size), size - np.arange(size))
-        row = np.where(steps <= far, kernel.profile(steps * pitch), 0.0)
-        symbol = np.multiply.outer(symbol, fft.fft(row).real)
-        sizes.append(size)
-    most = float(np.abs(symbol).max())
-    half = np.ascontiguousarray(symbol[..., : sizes[-1] // 2 + 1]) if sizes else symbol
-    corner = tuple(slice(0, count) for count in shape)
+    Axis by axis: by a matrix with few diagonals where the kernel reaches few sites, else by a
+    fast Fourier transform. Costs O(N) or O(N log N) for N sites.
+    """
+    parts, most = [], 1.0
+    for axis, count in zip(axes, shape, strict=True):
+        reach = kernel.profile_reach(_REACH) + axis.pitch
+        far = int(min(count - 1.0, math.ceil(reach / axis.pitch)))
+        row = axis.seen(kernel, np.arange(far + 1.0) * axis.pitch)
+        parts.append(_banded(row, count) if far <= _FEW else _convolved(row, count))
+        most *= float(row[0] + 2 * np.abs(row[1:]).sum())
 
     def smooth(weights: Floats) -> Floats:
-        if not shape:
-            return weights
-        return np.asarray(fft.irfftn(fft.rfftn(weights, sizes) * half, sizes)[corner])
+        for axis, part in enumerate(parts):
+            first = np.moveaxis(weights, axis, 0)
+            product = part(np.ascontiguousarray(first).reshape(len(first), -1))
+            weights = np.moveaxis(product.reshape(first.shape), 0, axis)
+        return weights
 
     return smooth, most
+
+
+def _banded(row: Floats, count: int) -> Callable[[Floats], Floats]:
+    from scipy.sparse import diags_array
+
+    offsets = np.arange(1 - len(row), len(row))
+    shape = (count, count)
+    matrix = diags_array(row[np.abs(offsets)], offsets=offsets, shape=shape, format="csr")
+    return lambda columns: np.asarray(matrix @ columns)
+
+
+def _convolved(row: Floats, count: int) -> Callable[[Floats], Floats]:
+    from scipy import fft
+
+    size = fft.next_fast_len(count + len(row) - 1, real=True)
+    wrapped = np.zeros(size)
+    wrapped[: len(row)] = row
+    wrapped[size - len(row) + 1 :] = row[:0:-1]
+    symbol = fft.rfft(wrapped).real[:, np.newaxis]
+    return lambda columns: np.asarray(
+        fft.irfft(fft.rfft(columns, size, axis=0) * symbol, size, axis=0)[:count]
+    )

@@ -2,8 +2,8 @@
 
     kde(y) = Σ_s w_s ∏_a k(y_a − z_sa) · ∏_b mean of k(y_b − t) over t in the strip of axis b
 
-with w ≥ 0 and Σ w = 1. Axes much narrower than the bandwidth have no sites: records are taken to
-lie evenly on a strip of them, whatever their other columns.
+with w ≥ 0 and Σ w = 1. Axes much narrower than the bandwidth have no sites: along them records are
+taken to lie on a strip, whatever their other columns.
 
 Cost: a query sees the sites within the kernel's reach, some (12/pitch)^axes of them.
 """
@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.densities.base import Density
+from dpkde.densities.fitting import covering
 from dpkde.densities.reflection import images
 from dpkde.densities.survey import SiteAxis, Strip
 from dpkde.errors import ParameterError
 from dpkde.kernels import Points, ProductKernel
-from dpkde.kernels.base import gauss_points
 
 Floats = NDArray[np.float64]
 
@@ -61,8 +61,7 @@ class LatticeDensity(Density):
     @cached_property
     def _live(self) -> tuple[tuple[slice, ...], Floats]:
         """The smallest box that holds all weight, and the weights in it."""
-        ends = [(int(k.min()), int(k.max()) + 1) for k in np.nonzero(self.weights)]
-        box = tuple(slice(*pair) for pair in ends)
+        box = covering(self.weights > 0)
         return box, np.ascontiguousarray(self.weights[box])
 
     def _kde(self, located: Points) -> Floats:
@@ -100,16 +99,16 @@ class LatticeDensity(Density):
         rows, sizes = [], []
         for k, (axis, part) in enumerate(zip(self.axes, box, strict=True)):
             y, live = located[:, axis.column], part.stop - part.start
-            size = int(min(live, 2 * math.ceil(min(reach / axis.pitch, live)) + 2))
+            size = int(min(live, 2 * math.ceil(min(reach / axis.pitch, live)) + 4))
             first = np.floor((np.clip(y, -2 * axis.half, 2 * axis.half) + axis.half) / axis.pitch)
             starts[:, k] = np.clip(first - part.start - (size - 1) // 2, 0, live - size)
             near = starts[:, k, np.newaxis] + np.arange(part.start, part.start + size)
             places = axis.pitch * near - axis.half
             if folds:
                 seen, rest = images(y, axis.half, kernel)
-                factors = rest + sum(kernel.profile(i[:, np.newaxis] - places) for i in seen)
+                factors = rest + sum(axis.seen(kernel, i[:, np.newaxis] - places) for i in seen)
             else:
-                factors = kernel.profile(y[:, np.newaxis] - places)
+                factors = axis.seen(kernel, y[:, np.newaxis] - places)
             rows.append(factors)
             sizes.append(size)
         factors = np.zeros((len(located), len(rows), max(sizes)))
@@ -124,9 +123,9 @@ class LatticeDensity(Density):
 
     def _on_strip(self, strip: Strip, y: Floats, folds: bool) -> Floats:
         if not folds:
-            return mean_profile(self._kernel, strip, y)
+            return strip.seen(self._kernel, y)
         seen, rest = images(y, strip.half, self._kernel)
-        return np.asarray(rest + sum(mean_profile(self._kernel, strip, i) for i in seen))
+        return np.asarray(rest + sum(strip.seen(self._kernel, image) for image in seen))
 
     def _draw(self, generator: np.random.Generator, count: int) -> Points:
         coordinates = np.empty((count, self.dim))
@@ -136,29 +135,14 @@ class LatticeDensity(Density):
             drawn = np.searchsorted(edges[:-1], generator.random(count) * edges[-1], side="right")
             numbers = np.unravel_index(live[drawn], self.weights.shape)
             for axis, number in zip(self.axes, numbers, strict=True):
-                coordinates[:, axis.column] = axis.pitch * number - axis.half
+                points, shares = axis.spread
+                edges = np.cumsum(shares)[:-1]
+                part = np.searchsorted(edges, generator.random(count), side="right")
+                coordinates[:, axis.column] = axis.pitch * number - axis.half + points[part]
         for strip in self.strips:
-            coordinates[:, strip.column] = generator.uniform(strip.low, strip.high, count)
+            coordinates[:, strip.column] = strip.draw(generator, count)
         return coordinates
 
     def __repr__(self) -> str:
         live = int(np.count_nonzero(self.weights))
         return f"<LatticeDensity: {live} of {self.weights.size} sites, d={self.dim}>"
-
-
-def mean_profile(kernel: ProductKernel, strip: Strip, y: Floats) -> Floats:
-    """Return the mean of profile(y − t) over t in a strip, by quadrature.
-
-    Panels end at y, where the profile may have a kink, and are a bandwidth wide at most.
-    """
-    if strip.high - strip.low <= 1e-12 * max(strip.half, 1e-300):
-        return kernel.profile(y - strip.low)
-    total = np.zeros(len(y))
-    middle = np.clip(y, strip.low, strip.high)
-    panels = max(1, math.ceil(strip.high - strip.low))
-    points, mass = gauss_points(np.linspace(0.0, 1.0, panels + 1))
-    for low, high in ((strip.low, middle), (middle, strip.high)):
-        width = np.subtract(high, low)[..., np.newaxis]
-        t = np.asarray(low)[..., np.newaxis] + width * points
-        total += (kernel.profile(y[:, np.newaxis] - t) * (width * mass)).sum(axis=1)
-    return np.asarray(total / (strip.high - strip.low))

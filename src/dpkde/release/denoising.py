@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpkde.densities.survey import Survey
 from dpkde.errors import ParameterError
 from dpkde.kernels.base import graded
 from dpkde.numerics.numbers import is_whole
+from dpkde.privacy.laws.quantiles import Weights, half_widths
 from dpkde.release.answers import deviation
 from dpkde.release.assistance import assistance, can_be_fitted
 from dpkde.space.queries import places_of
@@ -22,6 +24,9 @@ from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
     from dpkde.release.release import Release
+
+_FALSE_ALARM = 0.05
+"""How often pure noise may have a certain site anywhere."""
 
 
 def denoised(release: Release) -> Density:
@@ -64,16 +69,22 @@ def _on_lattice(release: Release, survey: Survey) -> LatticeDensity:
         coordinates[:, axis.column] = places.reshape(-1)
     slack = max((axis.pitch for axis in axes), default=0.0) / 2
     inside = (frame.beyond(coordinates) <= slack).reshape(shape)
-    weights = fitted(
-        kernel,
-        tuple(axis.pitch for axis in axes),
-        survey.field(table),
-        noise * survey.gain,
-        inside,
-        release.table.size,
-    )
+    certain = _certain(release, survey)
+    weights = fitted(kernel, axes, survey.field(table), noise * survey.gain, inside, certain)
     strips = survey.strips(table, weights, noise)
     return LatticeDensity(frame, release.columns, axes, strips, weights)
+
+
+def _certain(release: Release, survey: Survey) -> float:
+    """Return how many standard errors noise exceeds at some site in one table of twenty at most.
+
+    By the exact law of the noise where its tails are heaviest, and as many places as cells.
+    """
+    law = release.law("table")
+    assert law is not None
+    weights = Weights(survey.heaviest[np.newaxis], np.ones(len(survey.heaviest)))
+    width = half_widths(law, weights, 1 - 2 * _FALSE_ALARM / release.table.size)
+    return float(width[0]) / math.sqrt(law.variance)
 
 
 def compared(release: Release, points: QueriesLike, most: int) -> SampleReport:

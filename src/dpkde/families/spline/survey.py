@@ -18,7 +18,7 @@ from dpkde.densities.survey import SiteAxis, Strip, Survey
 from dpkde.errors import ParameterError
 from dpkde.families.spline.bsplines import Response, axis_fit, bspline
 from dpkde.families.spline.grid import Axis, Grid
-from dpkde.families.spline.narrow import SHARE_BITS
+from dpkde.families.spline.narrow import SHARE_BITS, parabola
 from dpkde.kernels import ProductKernel
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ _WIDEST_PITCH = 0.45
 _MANY_SITES = 1 << 20
 """Above this sites are as far apart as nodes."""
 MOST_SITES = 1 << 23
+_MOST_WEIGHTS = 1 << 12
+_PARTS = 8
+"""Points of a site to each side, for kernels with a kink."""
 _CERTAIN = 2.0
 """Standard errors from which a mean on a narrow axis is believed."""
 
@@ -56,10 +59,13 @@ class SplineSurvey(Survey):
     @cached_property
     def axes(self) -> tuple[SiteAxis, ...]:
         """The sites of every splined axis."""
-        axes = tuple(_sites(axis, min(axis.spacing / 2, _WIDEST_PITCH)) for axis in self.grid.axes)
+        parts = 1 if self.kernel.is_smooth else _PARTS
+        axes = tuple(
+            _sites(axis, min(axis.spacing / 2, _WIDEST_PITCH), parts) for axis in self.grid.axes
+        )
         if math.prod(axis.count for axis in axes) <= _MANY_SITES:
             return axes
-        axes = tuple(_sites(axis, axis.spacing) for axis in self.grid.axes)
+        axes = tuple(_sites(axis, axis.spacing, parts) for axis in self.grid.axes)
         count = math.prod(axis.count for axis in axes)
         if count > MOST_SITES:
             raise ParameterError(
@@ -70,7 +76,7 @@ class SplineSurvey(Survey):
 
     def field(self, table: Floats) -> Floats:
         """Return ⟨table, g(y)⟩/2^bits at every site, of the constant cells of narrow axes."""
-        values = self._cells(table)[0] / self._share(0)
+        values = np.asarray(self._cells(table)[0] / self._share(0))
         for axis, matrix in enumerate(self._responses):
             values = _along(matrix, values, axis)
         return values
@@ -83,31 +89,56 @@ class SplineSurvey(Survey):
             gain = np.multiply.outer(gain, np.sqrt((matrix**2).sum(axis=1)))
         return gain
 
+    @cached_property
+    def heaviest(self) -> Floats:
+        """What cells weigh, divided by their length, at the site where one weighs most."""
+        weights = np.ones(1)
+        for matrix in self._responses:
+            sizes = np.sqrt((matrix**2).sum(axis=1))
+            tops = abs(matrix).max(axis=1).toarray().reshape(-1) / sizes
+            row = matrix[[int(tops.argmax())]].data / sizes[tops.argmax()]
+            weights = np.sort(np.abs(np.outer(weights, row)).reshape(-1))[-_MOST_WEIGHTS:]
+        return np.asarray(weights / np.sqrt((weights**2).sum()))
+
     def strips(self, table: Floats, weights: Floats, deviation: float) -> tuple[Strip, ...]:
-        """Return where records lie along narrow axes: evenly about the mean that the slopes tell.
+        """Return where records lie along narrow axes, by the means that slopes and arch tell.
 
         `table` in records, `weights` of the sites, `deviation` of a cell. With e_j what sites put
-        into cell j, slopes are about m·share·e_j, m the mean on [−1, 1]: least squares.
+        into cell j, the cells of a slope are about m·share·e_j, m its mean: least squares. Those
+        of the arch are about Σ a_k·E P₂(t_k), which records at the ends raise.
         """
         expected = weights
         for axis, matrix in enumerate(self._splines):
             expected = _along(matrix, expected, axis)
         cells, square = self._cells(table), float((expected**2).sum())
-        means = dict.fromkeys((column for column, _ in self.grid.narrow), 0.0)
-        for k, (column, _, _) in enumerate(self.grid.tilts, start=1):
+
+        def mean_of(k: int) -> tuple[float, bool]:
             mean = float((cells[k] * expected).sum()) / (self._share(k) * square)
             error = deviation / 2**self.bits / (self._share(k) * math.sqrt(square))
-            if abs(mean) > _CERTAIN * error:
-                means[column] = min(max(mean, -1.0), 1.0)
-        return tuple(Strip.about(column, half, means[column]) for column, half in self.grid.narrow)
+            return mean, abs(mean) > _CERTAIN * error
+
+        grid = self.grid
+        means = dict.fromkeys((column for column, _ in grid.narrow), 0.0)
+        for k, (column, _, _) in enumerate(grid.tilts, start=1):
+            mean, is_certain = mean_of(k)
+            means[column] = min(max(mean, -1.0), 1.0) * is_certain
+        ends = 0.0
+        if grid.arch:
+            arch, is_certain = mean_of(grid.group - 1)
+            centers = np.array([means[column] for column, _ in grid.narrow])
+            evenly = parabola(np.sqrt(centers**2 + (1 - np.abs(centers)) ** 2 / 3))
+            least = float((grid.arch_weights * evenly).sum())  # at the ends P₂ is one
+            if is_certain and least < 1:
+                ends = min(max((arch - least) / (1 - least), 0.0), 1.0)
+        return tuple(Strip(column, half, means[column], ends) for column, half in grid.narrow)
 
     def _share(self, k: int) -> float:
         return float(self.grid.shares[k]) / (1 << SHARE_BITS)
 
     def _cells(self, table: Floats) -> Floats:
-        return table.reshape(self.grid.group, *(axis.nodes for axis in self.grid.axes)) / (
-            2**self.bits
-        )
+        """Return the table in records, the group of narrow axes first."""
+        nodes = (axis.nodes for axis in self.grid.axes)
+        return np.asarray(table.reshape(self.grid.group, *nodes) / 2**self.bits)
 
     @cached_property
     def _responses(self) -> list[csr_array[Any, Any]]:
@@ -134,8 +165,9 @@ class SplineSurvey(Survey):
         return matrices
 
 
-def _sites(axis: Axis, pitch: float) -> SiteAxis:
-    return SiteAxis(axis.column, axis.half, max(math.ceil(2 * axis.half / pitch - 1e-9), 1) + 1)
+def _sites(axis: Axis, pitch: float, parts: int) -> SiteAxis:
+    count = max(math.ceil(2 * axis.half / pitch - 1e-9), 1) + 1
+    return SiteAxis(axis.column, axis.half, count, parts)
 
 
 def _rows(response: Response, own: Axis, sites: SiteAxis) -> csr_array[Any, Any]:
