@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,8 @@ class Density(ABC):
 
     frame: Frame
     columns: tuple[str, ...] | None
+    caveat: ClassVar[str | None] = None
+    """What anyone who uses it should know, in a line."""
 
     @abstractmethod
     def _kde(self, located: Points) -> Floats:
@@ -108,12 +110,24 @@ class Density(ABC):
         with np.errstate(divide="ignore"):
             return np.log(self.density(queries, support=support))
 
-    def sample(self, n: int, *, seed: int | None = None, support: str = "space") -> Points:
+    def sample(
+        self, n: int, *, seed: int | None = None, support: str = "space", smoothed: bool = True
+    ) -> Points:
         """Return n independent points of the density, shape (n, dim), exactly.
 
-        A point of the measure, moved by an offset that is drawn from the kernel; with
-        ``support="bounds"`` folded into the box. Its randomness is public: the same seed gives the
-        same points, None others each time.
+        Parameters
+        ----------
+        n
+            How many.
+        seed
+            Of this randomness, which is public: the same seed gives the same points, None others
+            each time.
+        support
+            ``"bounds"``: folded into the box, as `density` is.
+        smoothed
+            True: a point of the measure, moved by an offset that is drawn from the kernel. False:
+            not moved, or by less than the sites are apart; nearer to the records, whose KDE the
+            measure has, and shares of regions nearer to theirs; but `density` is another.
         """
         if not is_whole(n) or not 0 <= n * self.dim <= _MOST_NUMBERS:
             raise ParameterError(
@@ -123,12 +137,21 @@ class Density(ABC):
             raise ParameterError(
                 f"seed must be a whole number, not negative, or None, got {seed!r}"
             )
-        within = check_support(support, self.frame)
+        if not isinstance(smoothed, (bool, np.bool_)):
+            raise ParameterError(f"smoothed must be True or False, got {smoothed!r}")
+        within, count = check_support(support, self.frame), int(n)
         generator = np.random.default_rng(seed)
-        coordinates = self._draw(generator, int(n))
-        coordinates = coordinates + self.frame.kernel.draw(generator, int(n), self.dim)
+        coordinates = self._draw(generator, count)
+        if smoothed:
+            coordinates = coordinates + self.frame.kernel.draw(generator, count, self.dim)
+        else:
+            coordinates = coordinates + self._jitter(generator, count)
         points = self.frame.point_at(coordinates)
         return folded(points, self.frame) if within else points
+
+    def _jitter(self, generator: np.random.Generator, count: int) -> Points:
+        """Return offsets that hide where points of the measure lie, where that is on a lattice."""
+        return np.zeros((count, self.dim))
 
     def standard_error(self, queries: QueriesLike) -> Floats:
         """Refuse: no error is known that covers.

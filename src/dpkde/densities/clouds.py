@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,10 @@ class CloudDensity(Density):
 
     clouds: tuple[Cloud, ...]
     blur: Blur
+    caveat: ClassVar[str | None] = (
+        "this is the density of the model that was fitted to the release, without the correction "
+        "that kde adds"
+    )
 
     @cached_property
     def _kdes(self) -> list[Callable[[Floats], Floats]]:

@@ -143,6 +143,12 @@ class LatticeDensity(Density):
             coordinates[:, strip.column] = strip.draw(generator, count)
         return coordinates
 
+    def _jitter(self, generator: np.random.Generator, count: int) -> Points:
+        offsets = np.zeros((count, self.dim))
+        for axis in self.axes:
+            offsets[:, axis.column] = axis.pitch * (generator.random(count) - 0.5)
+        return offsets
+
     def __repr__(self) -> str:
         live = int(np.count_nonzero(self.weights))
         return f"<LatticeDensity: {live} of {self.weights.size} sites, d={self.dim}>"

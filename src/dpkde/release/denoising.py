@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _FALSE_ALARM = 0.05
 """How often pure noise may have a certain site anywhere."""
+_LEAST_POINTS = 100
+"""Of fewer, chance cannot be told from the sample itself."""
 
 
 def denoised(release: Release) -> Density:
@@ -92,8 +94,8 @@ def compared(release: Release, points: QueriesLike, most: int) -> SampleReport:
     rows = places_of(points, release.plan.frame, release.columns)
     if not is_whole(most) or most < 1:
         raise ParameterError(f"most must be a whole number of points, at least 1, got {most!r}")
-    if len(rows) < 2 or not np.isfinite(rows).all():
-        raise ParameterError("a report needs at least two points, of finite numbers")
+    if len(rows) < _LEAST_POINTS or not np.isfinite(rows).all():
+        raise ParameterError(f"a report needs at least {_LEAST_POINTS} points, of finite numbers")
     queries = rows[: int(most)]
     noise = np.hypot(release.standard_error(queries), release.sampling_error(queries))
     return SampleReport.of(release.denoise(), rows, queries, release.kde(queries), noise)

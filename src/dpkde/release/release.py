@@ -391,13 +391,13 @@ class Release(Filed):
         return self.denoise().log_density(queries, support=support)
 
     def sample(
-        self, n: int, *, seed: int | None = None, support: str = "space"
+        self, n: int, *, seed: int | None = None, support: str = "space", smoothed: bool = True
     ) -> NDArray[np.float64]:
         """Return n synthetic points, shape (n, dim): independent draws from `density`, exactly.
 
-        For `Fourier` they are points of the fitted model. They follow the smoothed density, so
-        details narrower than the bandwidth are gone, and no point is a record; `sample_report`
-        compares them with the release.
+        For `Fourier` they are points of the fitted model, without the correction that `kde` adds.
+        They follow the smoothed density, so details narrower than the bandwidth are gone, and no
+        point is a record; `sample_report` compares them with the release.
 
         Parameters
         ----------
@@ -407,8 +407,11 @@ class Release(Filed):
             Of this public randomness: the same seed gives the same points.
         support
             ``"bounds"`` folds points beyond the bounds back into them.
+        smoothed
+            False leaves out the kernel's offsets: shares of regions are then nearer to those of
+            the records, as are the points' own KDE and this release's.
         """
-        return self.denoise().sample(n, seed=seed, support=support)
+        return self.denoise().sample(n, seed=seed, support=support, smoothed=smoothed)
 
     def sample_report(self, points: QueriesLike, *, most: int = 1000) -> SampleReport:
         """Return how the KDE of a sample compares with this release's; see `SampleReport`."""
