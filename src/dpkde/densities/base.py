@@ -165,10 +165,12 @@ class Density(ABC):
         )
 
     def _answered(self, queries: QueriesLike, function: Any) -> Floats:
-        rows = places_of(queries, self.frame, self.columns)
+        places = places_of(queries, self.frame, self.columns)
+        finite = np.asarray(np.isfinite(places).all(axis=1))
+        rows = np.where(finite[:, np.newaxis], places, 0.0)
         starts = range(0, len(rows), CHUNK_QUERIES)
         chunks = (self.frame.locate(rows[start : start + CHUNK_QUERIES]) for start in starts)
         results = mapped(function, chunks) if len(rows) > CHUNK_QUERIES else map(function, chunks)
         answers = np.concatenate([np.empty(0), *results])
-        answers[~np.isfinite(rows).all(axis=1)] = math.nan
+        answers[~finite] = math.nan
         return answers

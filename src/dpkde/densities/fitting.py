@@ -47,6 +47,8 @@ MOST_STEPS = 1000
 _STILL = 0.1
 """How far from a solution the KDE may stay at any site, in standard errors."""
 _REACH = 1e-9
+_MOST_NEWTON = 100
+_EXACT = 1e-13
 _FEW = 48
 """Sites that a matrix reaches to each side; beyond, transforms are faster."""
 
@@ -91,10 +93,11 @@ def fitted(
     best = np.asarray(inside / inside.sum())
     # A KDE is at most one: where noise alone is that large, nothing is certain.
     sure = (scores > max(certain, LOW)) & (error * certain < 1)
+    start = field
     for mask in _masks(scores, sure, inside):
         box = covering(mask)
-        fit = _solved(kernel, axes, field[box], scores[box], mask[box], typical)
-        best = np.zeros(field.shape)
+        fit = _solved(kernel, axes, field[box], scores[box], mask[box], typical, start[box])
+        start = best = np.zeros(field.shape)
         best[box] = fit.weights
         if fit.price >= -typical:
             break
@@ -126,18 +129,19 @@ def _solved(
     scores: Floats,
     mask: Mask,
     typical: float,
+    start: Floats,
 ) -> Fit:
-    """Return the fit on some sites."""
+    """Return the fit on some sites, looked for from some weights on."""
     smooth, most = smoothing(kernel, axes, field.shape)
     prices = 1 / np.maximum(scores[mask], 1.0) ** 2
     weights = np.zeros(field.shape)
-    weights[mask] = np.maximum(field[mask], 0.0)
+    weights[mask] = np.maximum(start[mask], 0.0)
     weights /= weights.sum()
     ahead, momentum, price = weights, 1.0, 0.0
     for _ in range(MOST_STEPS):
         moved = ahead - (smooth(ahead) - field) / most
         following = np.zeros(field.shape)
-        following[mask], price = reduced(moved[mask], prices)
+        following[mask], price = reduced(moved[mask], prices, price)
         faster = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
         if float(((ahead - following) * (following - weights)).sum()) > 0:
             momentum = faster = 1.0
@@ -150,17 +154,23 @@ def _solved(
     return Fit(weights / weights.sum(), price * most)
 
 
-def reduced(values: Floats, prices: Floats) -> tuple[Floats, float]:
+def reduced(values: Floats, prices: Floats, guess: float = 0.0) -> tuple[Floats, float]:
     """Return max(v − λ·price, 0) with the λ for which that adds up to one, and λ.
+
+    Newton's steps: the sum is convex in λ and made of lines, so few of them end at a solution.
 
     >>> reduced(np.array([0.5, 1.0, 0.1]), np.ones(3))
     (array([0.25, 0.75, 0.  ]), 0.25)
     """
-    order = np.argsort(-values / prices, kind="stable")
-    limits = (np.cumsum(values[order]) - 1) / np.cumsum(prices[order])
-    last = np.flatnonzero((values / prices)[order] > limits)[-1]
-    price = float(limits[last])
-    return np.maximum(values - price * prices, 0.0), price
+    price = guess if (values > guess * prices).any() else (values.sum() - 1) / prices.sum()
+    for _ in range(_MOST_NEWTON):
+        rest = values - price * prices
+        positive = rest > 0
+        excess = float(rest[positive].sum()) - 1
+        if abs(excess) < _EXACT:
+            break
+        price += excess / float(prices[positive].sum())
+    return np.maximum(values - price * prices, 0.0), float(price)
 
 
 def smoothing(
