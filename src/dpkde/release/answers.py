@@ -23,12 +23,12 @@ from dpkde.space.queries import places_of
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
-    from dpkde.release.release import Release
+    from dpkde.release.answering import Answering
 
 CHUNK_QUERIES = 4096
 
 
-def kernel_sum(release: Release, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
+def kernel_sum(release: Answering, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
     """Return the estimate of Σ k(x, y) at each query."""
     _check_groups(groups)
     table = release.table.astype(np.float64)
@@ -38,7 +38,7 @@ def kernel_sum(release: Release, queries: QueriesLike, *, groups: int = 1) -> ND
 
 
 def kde(
-    release: Release,
+    release: Answering,
     queries: QueriesLike,
     *,
     groups: int = 1,
@@ -60,7 +60,7 @@ def _check_groups(groups: int) -> int:
     return int(groups)
 
 
-def kernel_sum_standard_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
+def kernel_sum_standard_error(release: Answering, queries: QueriesLike) -> NDArray[np.float64]:
     """Return √Var(cell)·‖g(y)‖: the cells' noise is uncorrelated, with equal variances.
 
     Where a kernel has a constant part, the noise on the count comes on top.
@@ -70,7 +70,7 @@ def kernel_sum_standard_error(release: Release, queries: QueriesLike) -> NDArray
 
 
 def standard_error(
-    release: Release, queries: QueriesLike, assisted: bool | None = None
+    release: Answering, queries: QueriesLike, assisted: bool | None = None
 ) -> NDArray[np.float64]:
     """Return √(Var s + (p − c)²·Var n)/n for p = c + s/n, c the kernel's constant part.
 
@@ -82,14 +82,14 @@ def standard_error(
 
 
 def _count_error(
-    release: Release, queries: QueriesLike, assisted: bool | None
+    release: Answering, queries: QueriesLike, assisted: bool | None
 ) -> NDArray[np.float64]:
     """Return what the count's noise does to a KDE value."""
     part = kde(release, queries, assisted=assisted) - release.plan.pair.constant
     return np.asarray(np.abs(part) * deviation(release, "count") / release.count)
 
 
-def average_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
+def average_error(release: Answering, queries: QueriesLike) -> NDArray[np.float64]:
     """Return the root mean square error to expect of `kde`, on average over queries like these."""
     helper = assistance(release, None)
     if helper is None:
@@ -98,13 +98,13 @@ def average_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]
     return np.hypot(own, _count_error(release, queries, None))
 
 
-def deviation(release: Release, purpose: str) -> float:
+def deviation(release: Answering, purpose: str) -> float:
     """Return the standard deviation of the noise on ``"table"`` or ``"count"``."""
     law = release.law(purpose)
     return math.sqrt(law.variance) if law is not None else 0.0
 
 
-def _table_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
+def _table_error(release: Answering, queries: QueriesLike) -> NDArray[np.float64]:
     """Return what the table's noise does to a sum."""
     pair = release.plan.pair
     gains = answer(release, queries, pair.response_norm)
@@ -112,7 +112,7 @@ def _table_error(release: Release, queries: QueriesLike) -> NDArray[np.float64]:
 
 
 def sampling_error(
-    release: Release, queries: QueriesLike, assisted: bool | None = None
+    release: Answering, queries: QueriesLike, assisted: bool | None = None
 ) -> NDArray[np.float64]:
     """Return what the family itself adds to the error of `kde`, by its own estimate."""
     variance, rate = deviation(release, "table") ** 2, float(release.rate)
@@ -132,7 +132,7 @@ def sampling_error(
 
 
 def answer(
-    release: Release, queries: QueriesLike, function: Callable[[Points], NDArray[np.float64]]
+    release: Answering, queries: QueriesLike, function: Callable[[Points], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """Return a function of queries, a chunk at a time; NaN where a query is not finite."""
     rows = places_of(queries, release.plan.frame, release.columns)

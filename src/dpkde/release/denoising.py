@@ -18,12 +18,12 @@ from dpkde.kernels.base import graded
 from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.laws.quantiles import Weights, half_widths
 from dpkde.release.answers import deviation
-from dpkde.release.assistance import assistance, can_be_fitted
+from dpkde.release.assistance import assistance
 from dpkde.space.queries import places_of
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
-    from dpkde.release.release import Release
+    from dpkde.release.answering import Answering
 
 _FALSE_ALARM = 0.05
 """How often pure noise may have a certain site anywhere."""
@@ -31,7 +31,7 @@ _LEAST_POINTS = 100
 """Of fewer, chance cannot be told from the sample itself."""
 
 
-def denoised(release: Release) -> Density:
+def denoised(release: Answering) -> Density:
     """Return the proper density of a release, or say why it has none."""
     survey = release.plan.pair.survey
     if survey is not None:
@@ -40,7 +40,7 @@ def denoised(release: Release) -> Density:
     if helper is not None:
         return CloudDensity(release.plan.frame, release.columns, helper.clouds, helper.blur)
     name = release.family.name
-    if can_be_fitted(release):
+    if release.plan.layout.can_be_modelled:
         raise ParameterError(
             "no model was found in this Fourier table that is better than none, and without one "
             "it has no proper density: ask kde, or publish with family='spline'"
@@ -52,7 +52,7 @@ def denoised(release: Release) -> Density:
     )
 
 
-def _on_lattice(release: Release, survey: Survey) -> LatticeDensity:
+def _on_lattice(release: Answering, survey: Survey) -> LatticeDensity:
     """Return the density of a table that can be read at sites."""
     frame, axes = release.plan.frame, survey.axes
     kernel = frame.kernel.shape
@@ -77,7 +77,7 @@ def _on_lattice(release: Release, survey: Survey) -> LatticeDensity:
     return LatticeDensity(frame, release.columns, axes, strips, weights)
 
 
-def _certain(release: Release, survey: Survey) -> float:
+def _certain(release: Answering, survey: Survey) -> float:
     """Return how many standard errors noise exceeds at some site in one table of twenty at most.
 
     By the exact law of the noise where its tails are heaviest, and as many places as cells.
@@ -89,7 +89,7 @@ def _certain(release: Release, survey: Survey) -> float:
     return float(width[0]) / math.sqrt(law.variance)
 
 
-def compared(release: Release, points: QueriesLike, most: int) -> SampleReport:
+def compared(release: Answering, points: QueriesLike, most: int) -> SampleReport:
     """Return how the KDE of a sample compares with the release's, at some points of the sample."""
     rows = places_of(points, release.plan.frame, release.columns)
     if not is_whole(most) or most < 1:

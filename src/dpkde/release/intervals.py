@@ -21,7 +21,7 @@ from dpkde.release.assistance import Assistance, assistance
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
-    from dpkde.release.release import Release
+    from dpkde.release.answering import Answering
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ _NUMBERS = 1 << 21
 """Most weights held at a time."""
 
 
-def error_bound(release: Release, eta: float) -> float:
+def error_bound(release: Answering, eta: float) -> float:
     """Return α for η, from the release's plan, laws and count; see `dpkde.planning.promise`."""
     if not is_real(eta) or not 1e-9 <= eta < 1:
         raise ParameterError(f"eta must be from 1e-9 to below 1, got {eta!r}")
@@ -49,7 +49,7 @@ def error_bound(release: Release, eta: float) -> float:
 
 
 def interval(
-    release: Release,
+    release: Answering,
     queries: QueriesLike,
     level: float,
     bias: str | None,
@@ -77,7 +77,7 @@ def interval(
 class _Sight:
     """What an interval is built about: plain sums, or the unbiased ones of a model."""
 
-    release: Release
+    release: Answering
     helper: Assistance | None
     bias: str
 
@@ -134,7 +134,7 @@ def _half_width(sight: _Sight, chunk: Points, level: float) -> Floats:
     return np.asarray(width / rows)
 
 
-def _worst(release: Release) -> Worst | None:
+def _worst(release: Answering) -> Worst | None:
     return release.plan.layout.worst(release.plan.bits)
 
 

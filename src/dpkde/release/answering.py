@@ -1,0 +1,274 @@
+"""What can be asked of a noisy table: of a release, and of every other reading of it.
+
+Each method is a line or two: what it does is in the module that it calls.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.planning.plan import Plan
+from dpkde.planning.promise import Promise
+from dpkde.privacy.budget import Spend
+from dpkde.privacy.laws import Law
+from dpkde.privacy.statement import PrivacyStatement
+from dpkde.release import answers, denoising, intervals
+from dpkde.tables.arrays import QueriesLike
+
+if TYPE_CHECKING:
+    from dpkde.densities.base import Density
+    from dpkde.densities.report import SampleReport
+    from dpkde.families.base import Family
+    from dpkde.kernels import Kernel
+    from dpkde.release.assistance import Assistance
+    from dpkde.space.domain import Domain
+
+
+class Answering:
+    """A noisy table, its noisy count, and the plan by which they are read.
+
+    Attributes
+    ----------
+    plan
+        Kernel, domain, family and lattice.
+    table
+        The noisy sums, in units of 2^−bits; read-only.
+    count
+        The number of records: noisy under add-remove, exact under replace. At least 1.
+    privacy
+        What is guaranteed, with every spend.
+    promise
+        The (α, η) that answers keep, if any.
+    rate
+        The probability with which a record entered the table.
+    """
+
+    __slots__ = ()
+
+    plan: Plan
+    count: int
+    privacy: PrivacyStatement
+    promise: Promise | None
+    rate: Fraction
+    _found: dict[str, Any]
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """The noisy sums, in units of 2^−bits; read-only."""
+        raise NotImplementedError  # abstract
+
+    @property
+    def _assistance(self) -> Assistance | None:
+        """What helps to answer, where a model was fitted."""
+        return None
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that was published."""
+        return self.plan.frame.kernel
+
+    @property
+    def domain(self) -> Domain:
+        """The public bounds."""
+        return self.plan.frame.domain
+
+    @property
+    def family(self) -> Family:
+        """The family, with its parameters."""
+        return self.plan.family
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return self.plan.frame.dim
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns, if they were given."""
+        return self.plan.columns
+
+    def law(self, purpose: str) -> Law | None:
+        """Return the law of the noise on ``"table"`` or ``"count"``; None if there was none."""
+        spends = [s for s in self.privacy.spends if isinstance(s, Spend)]
+        return next((s.law for s in spends if s.purpose == purpose), None)
+
+    def kde(
+        self,
+        queries: QueriesLike,
+        *,
+        groups: int = 1,
+        clip: bool = True,
+        assisted: bool | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the KDE at each query, clipped to [0, 1].
+
+        For `Fourier` it is assisted: a model of the data, fitted to the noisy table, answers, and
+        what the table shows that the model misses is added; see `model`. For others, and where no
+        model is better than none, it is `kernel_sum` over the count.
+
+        Parameters
+        ----------
+        queries
+            Shape (n_queries, dim), dense or sparse, or one point of shape (dim,); a data frame; or
+            sets, as lists of element numbers, where the domain is `Sets`. A query that is not
+            finite gets NaN, and so does one that lies further than 65,536 (`Fourier`) or 4,096
+            (`Hashing`) bandwidths from the center of the bounds on some axis.
+        groups
+            J > 1: the median of J means over the family's repetitions, as in the paper.
+        clip
+            False leaves values below 0 and above 1, which noise produces, as they are.
+        assisted
+            False: the plain estimate, unbiased before it is clipped. None: assisted, unless
+            `groups` are asked for or the release has a `promise`, which plain answers keep.
+        """
+        return answers.kde(self, queries, groups=groups, clip=clip, assisted=assisted)
+
+    def kernel_sum(self, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
+        """Return the estimate of Σ k(x, y) at each query.
+
+        Unbiased over noise and seeds for `Fourier` and `Hashing`; `Spline` and `FastGauss` have a
+        small bias of their own, which `sampling_error` tells the size of.
+        """
+        return answers.kernel_sum(self, queries, groups=groups)
+
+    def standard_error(
+        self, queries: QueriesLike, *, assisted: bool | None = None
+    ) -> NDArray[np.float64]:
+        """Return the standard deviation that the noise gives to `kde` at each query.
+
+        Exact where the count is public; otherwise to first order in the count's noise (delta
+        method). The family's own randomness comes on top: see `sampling_error`. Assisted answers
+        leave out some of the noise where they trust their model; that holds on average, so this is
+        the noise of the whole correction, and `average_error` tells the average.
+        """
+        return answers.standard_error(self, queries, assisted)
+
+    def average_error(self, queries: QueriesLike) -> NDArray[np.float64]:
+        """Return the root mean square error to expect of `kde` on average over queries like these.
+
+        For assisted answers it is often several times less than what `standard_error` and
+        `sampling_error` claim of each query: where a small group of records lies by itself, a
+        single answer may be further off. For plain answers it is the two together.
+        """
+        return answers.average_error(self, queries)
+
+    def sampling_error(
+        self, queries: QueriesLike, *, assisted: bool | None = None
+    ) -> NDArray[np.float64]:
+        """Return an estimate of what the family itself adds to the error of `kde`.
+
+        From the release alone. For `Fourier` and `Hashing`, the standard deviation over seeds: how
+        much the answers of repetitions differ, less what the noise explains; with δ the noise is
+        small and this is the larger part. For `Spline` and `FastGauss`, a typical size of their
+        bias. For assisted answers, the standard deviation over seeds of model and correction
+        together.
+        ``hypot(standard_error, sampling_error)`` is the whole error.
+        """
+        return answers.sampling_error(self, queries, assisted)
+
+    def kernel_sum_standard_error(self, queries: QueriesLike) -> NDArray[np.float64]:
+        """Return the standard deviation that the noise gives to `kernel_sum`, exactly."""
+        return answers.kernel_sum_standard_error(self, queries)
+
+    def error_bound(self, eta: float) -> float:
+        """Return α: the error of `kde` exceeds it with probability at most η, whatever the data.
+
+        At any one query that was not chosen by looking at this release; at all queries inside the
+        bounds at once, where it was published with ``simultaneous=True``. It counts the worst
+        records and queries there could be, over the noise, the count's included, and the seed; see
+        `dpkde.planning.promise`. It is for plain answers: assisted ones and those with ``groups``
+        are not covered. What to expect at a query is `interval`.
+        """
+        return intervals.error_bound(self, eta)
+
+    def interval(
+        self,
+        queries: QueriesLike,
+        level: float = 0.95,
+        *,
+        bias: str | None = None,
+        assisted: bool | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lower and upper ends of an interval for the KDE at each query.
+
+        It holds the KDE of the data with probability `level`, at each query on its own: by the
+        exact law of the noise on table and count at this query, widened by the family's own
+        error. For `Fourier` and `Hashing` that is what the release shows of it, with room for
+        doubt; where answers are assisted, about the model with all of its correction, which is
+        unbiased whatever the model. For `Spline` and `FastGauss` it is a bias:
+
+        * ``bias="worst"``: the largest there can be, whatever the data. Small in a release that was
+          published with `alpha` and `eta`, often large in others.
+        * ``bias="typical"``: twice its typical size. Right where records are spread out; rounded
+          values and clusters narrower than a bandwidth have more, and coverage is then lower.
+
+        None: the first where `promise` is set, else the second. A level above 1 − 10⁻⁷ is taken
+        for that.
+        """
+        return intervals.interval(self, queries, level, bias, assisted)
+
+    def denoise(self) -> Density:
+        """Return the proper density of this release: not negative, of total mass one.
+
+        For `Spline`: weights at sites that could be those of records, whose KDE is nearest to the
+        noisy one (`dpkde.densities.fitting`). Where the table shows nothing above its noise there
+        is nothing; dense parts keep their answers. Along axes much narrower than the bandwidth,
+        records lie evenly about the mean that the table tells. For `Fourier`: the density of the
+        fitted `model`, without the correction that `kde` adds. Other tables have none.
+
+        The same file gives the same density, computed when first asked for: within a second for
+        tables of ten thousand cells, some seconds for a million. It costs no privacy.
+        """
+        if "density" not in self._found:
+            self._found["density"] = denoising.denoised(self)
+        density: Density = self._found["density"]
+        return density
+
+    def density(self, queries: QueriesLike, *, support: str = "space") -> NDArray[np.float64]:
+        """Return the density of the denoised release at each query, by volume in data units.
+
+        Parameters
+        ----------
+        queries
+            As for `kde`.
+        support
+            ``"space"``: its integral over all of space is one; the kernel carries some of it
+            beyond the bounds. ``"bounds"``: its integral over the box is one, by folding what lies
+            beyond back at the faces; zero outside.
+        """
+        return self.denoise().density(queries, support=support)
+
+    def log_density(self, queries: QueriesLike, *, support: str = "space") -> NDArray[np.float64]:
+        """Return the logarithm of `density`: −∞ where that is zero, and never NaN but for NaN."""
+        return self.denoise().log_density(queries, support=support)
+
+    def sample(
+        self, n: int, *, seed: int | None = None, support: str = "space", smoothed: bool = True
+    ) -> NDArray[np.float64]:
+        """Return n synthetic points, shape (n, dim): independent draws from `density`, exactly.
+
+        For `Fourier` they are points of the fitted model, without the correction that `kde` adds.
+        They follow the smoothed density, so details narrower than the bandwidth are gone, and no
+        point is a record; `sample_report` compares them with the release.
+
+        Parameters
+        ----------
+        n
+            How many.
+        seed
+            Of this public randomness: the same seed gives the same points.
+        support
+            ``"bounds"`` folds points beyond the bounds back into them.
+        smoothed
+            False leaves out the kernel's offsets: shares of regions are then nearer to those of
+            the records, as are the points' own KDE and this release's.
+        """
+        return self.denoise().sample(n, seed=seed, support=support, smoothed=smoothed)
+
+    def sample_report(self, points: QueriesLike, *, most: int = 1000) -> SampleReport:
+        """Return how the KDE of a sample compares with this release's; see `SampleReport`."""
+        return denoising.compared(self, points, most)
