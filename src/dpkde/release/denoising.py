@@ -6,19 +6,22 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpkde.densities.base import Density
 from dpkde.densities.clouds import CloudDensity
 from dpkde.densities.fitting import fitted
 from dpkde.densities.lattice import LatticeDensity
 from dpkde.densities.report import SampleReport
-from dpkde.densities.survey import Survey
+from dpkde.densities.survey import SiteAxis, Survey
 from dpkde.errors import ParameterError
 from dpkde.kernels.base import graded
 from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.laws.quantiles import Weights, half_widths
 from dpkde.release.answers import deviation
 from dpkde.release.assistance import assistance
+from dpkde.space.domain import Box
+from dpkde.space.frame import Frame
 from dpkde.space.queries import places_of
 from dpkde.tables.arrays import QueriesLike
 
@@ -29,6 +32,8 @@ _FALSE_ALARM = 0.05
 """How often pure noise may have a certain site anywhere."""
 _LEAST_POINTS = 100
 """Of fewer, chance cannot be told from the sample itself."""
+_AT_ONCE = 1 << 16
+"""Sites whose coordinates are in memory at a time."""
 
 
 def denoised(release: Answering) -> Density:
@@ -63,18 +68,30 @@ def _on_lattice(release: Answering, survey: Survey) -> LatticeDensity:
     # The count by which answers are divided, where a sample of the records was taken.
     rows = float(release.rate) * release.count
     table, noise = release.table / rows, deviation(release, "table") / rows
-    shape = tuple(axis.count for axis in axes)
-    coordinates = np.zeros((int(np.prod(shape)), frame.dim))
-    for axis, places in zip(
-        axes, np.meshgrid(*(a.places for a in axes), indexing="ij"), strict=True
-    ):
-        coordinates[:, axis.column] = places.reshape(-1)
-    slack = max((axis.pitch for axis in axes), default=0.0) / 2
-    inside = (frame.beyond(coordinates) <= slack).reshape(shape)
+    inside = _inside(frame, axes)
     certain = _certain(release, survey)
     weights = fitted(kernel, axes, survey.field(table), noise * survey.gain, inside, certain)
     strips = survey.strips(table, weights, noise)
     return LatticeDensity(frame, release.columns, axes, strips, weights)
+
+
+def _inside(frame: Frame, axes: tuple[SiteAxis, ...]) -> NDArray[np.bool_]:
+    """Return which sites are in the domain, or within half a pitch of it.
+
+    All of them in a box; balls, and boxes that a matrix bandwidth turns, leave some out.
+    """
+    shape = tuple(axis.count for axis in axes)
+    inside = np.ones(shape, dtype=np.bool_)
+    if isinstance(frame.domain, Box) and not frame.kernel.bandwidth.is_matrix:
+        return inside
+    slack = max((axis.pitch for axis in axes), default=0.0) / 2
+    for start in range(0, inside.size, _AT_ONCE):
+        numbers = np.arange(start, min(start + _AT_ONCE, inside.size))
+        coordinates = np.zeros((len(numbers), frame.dim))
+        for axis, number in zip(axes, np.unravel_index(numbers, shape), strict=True):
+            coordinates[:, axis.column] = axis.places[number]
+        inside.reshape(-1)[numbers] = frame.beyond(coordinates) <= slack
+    return inside
 
 
 def _certain(release: Answering, survey: Survey) -> float:
