@@ -145,3 +145,15 @@ class Cloud:
                 offsets += generator.standard_normal((some, rank)) @ self.factors.T
             points.append(mean + np.sqrt(variance) * offsets)
         return np.concatenate(points)
+
+    def points(self, generator: np.random.Generator, count: int) -> Floats:
+        """Return `count` independent points of it, each of a part that is drawn by its weight."""
+        edges = np.cumsum(self.weights)
+        parts = np.searchsorted(edges[:-1], generator.random(count) * edges[-1], side="right")
+        axes = np.ones(self.dim) if self.axes is None else self.axes
+        offsets = generator.standard_normal((count, self.dim)) * np.sqrt(axes)
+        if self.factors is not None:
+            drawn = generator.standard_normal((count, self.factors.shape[1]))
+            offsets += np.einsum("nr,dr->nd", drawn, self.factors)
+        means = np.broadcast_to(self.means, (len(self.weights), self.dim))
+        return np.asarray(means[parts] + np.sqrt(self.variances[parts])[:, np.newaxis] * offsets)

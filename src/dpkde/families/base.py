@@ -40,6 +40,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.densities.survey import Survey
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.comparison import Comparison, Kind
 from dpkde.kernels import Points
@@ -465,6 +466,14 @@ class Pair(ABC):
         self, axes: Sequence[NDArray[np.float64]]
     ) -> NDArray[np.float64] | None:
         """Return `response_norm` at all places of a grid; None likewise."""
+        return None
+
+    @property
+    def survey(self) -> Survey | None:
+        """How the table is read at the sites of a lattice; None where it has no such places.
+
+        What has one has a proper density: `dpkde.densities.lattice`.
+        """
         return None
 
 

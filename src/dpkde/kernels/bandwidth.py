@@ -103,6 +103,13 @@ class Bandwidth:
             result += offsets[:, k : k + 1] * self._inverse[k]
         return result
 
+    def unwhiten(self, coordinates: Points) -> Points:
+        """Return BΔ for each row: what `whiten` takes back."""
+        array = np.array(self.value, dtype=np.float64)
+        if not self.is_matrix:
+            return np.asarray(coordinates * array)
+        return np.asarray(np.einsum("nk,kj->nj", coordinates, array))
+
     def spans(self, halves: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how far each coordinate of B⁻¹Δ can be from zero where |Δ_k| ≤ halves_k."""
         if not self.is_matrix:

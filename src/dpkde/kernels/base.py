@@ -138,6 +138,13 @@ class Kernel(ABC):
         """
         return None
 
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Return offsets drawn from k/∫k, shape (count, dim), in bandwidth units.
+
+        Points of a smoothed density are those of its measure, moved by such offsets.
+        """
+        raise ParameterError(f"the {self.name} kernel cannot be drawn from")
+
     @property
     def partition(self) -> Partition:
         """The law of cells that x and y share with probability k(x, y): `Hashing` draws them."""
@@ -187,6 +194,35 @@ class ProductKernel(Kernel):
     def profile_transform(self, frequencies: Floats) -> Floats:
         """Return ∫ profile(t) cos ωt dt over the whole line; by quadrature, without a formula."""
         return cosine_transform(self, frequencies, _FARTHEST)
+
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Return offsets drawn from k/∫k, axis by axis; for a profile without a formula by panels.
+
+        A panel of quadrature is drawn by its mass, a place in it by rejection: exact where the
+        profile falls from the origin, and for others where it peaks at no point between Gauss's.
+        """
+        return rejected(self, generator, count * dim).reshape(count, dim)
+
+
+def rejected(kernel: ProductKernel, generator: np.random.Generator, count: int) -> Floats:
+    """Return draws from a profile, each with a random sign."""
+    edges = graded(min(kernel.profile_reach(1e-12), _FARTHEST))
+    t, mass = gauss_points(edges)
+    heights = np.maximum(kernel.profile(t), 0.0).reshape(-1, len(_POINTS))
+    masses = (heights * mass.reshape(heights.shape)).sum(axis=1)
+    ends = np.maximum(kernel.profile(edges), 0.0)
+    tops = np.maximum(heights.max(axis=1), np.maximum(ends[:-1], ends[1:]))
+    edge = np.cumsum(masses / masses.sum())[:-1]
+    draws = np.empty(count)
+    panels = np.searchsorted(edge, generator.random(count), side="right")
+    open_ = np.arange(count)
+    while open_.size:
+        low, high = edges[panels[open_]], edges[panels[open_] + 1]
+        tries = low + (high - low) * generator.random(open_.size)
+        accepted = generator.random(open_.size) * tops[panels[open_]] <= kernel.profile(tries)
+        draws[open_[accepted]] = tries[accepted]
+        open_ = open_[~accepted]
+    return np.where(generator.random(count) < 0.5, -draws, draws)
 
 
 def whitened(kernel: Kernel, points: Points, queries: Points) -> tuple[Points, Points]:

@@ -17,10 +17,12 @@ from dpkde.planning.promise import Promise
 from dpkde.privacy.budget import Spend
 from dpkde.privacy.laws import Law
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.release import answers, intervals, maps
+from dpkde.release import answers, denoising, intervals, maps
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
+    from dpkde.densities.base import Density
+    from dpkde.densities.report import SampleReport
     from dpkde.families.base import Family
     from dpkde.kernels import Kernel
     from dpkde.release.assistance import Assistance
@@ -54,6 +56,7 @@ class Answering:
     privacy: PrivacyStatement
     promise: Promise | None
     rate: Fraction
+    _found: dict[str, Any]
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -236,3 +239,65 @@ class Answering:
             As in `kde`.
         """
         return maps.grid(self, shape, bounds, clip=clip, assisted=assisted)
+
+    def denoise(self) -> Density:
+        """Return the proper density of this release: not negative, of total mass one.
+
+        For `Spline`: weights at sites that could be those of records, whose KDE is nearest to the
+        noisy one (`dpkde.densities.fitting`). Where the table shows nothing above its noise there
+        is nothing; dense parts keep their answers. Along axes much narrower than the bandwidth,
+        records lie evenly about the mean that the table tells. For `Fourier`: the density of the
+        fitted `model`, without the correction that `kde` adds. Other tables have none.
+
+        The same file gives the same density, computed when first asked for: within a second for
+        tables of ten thousand cells, some seconds for a million. It costs no privacy.
+        """
+        if "density" not in self._found:
+            self._found["density"] = denoising.denoised(self)
+        density: Density = self._found["density"]
+        return density
+
+    def density(self, queries: QueriesLike, *, support: str = "space") -> NDArray[np.float64]:
+        """Return the density of the denoised release at each query, by volume in data units.
+
+        Parameters
+        ----------
+        queries
+            As for `kde`.
+        support
+            ``"space"``: its integral over all of space is one; the kernel carries some of it
+            beyond the bounds. ``"bounds"``: its integral over the box is one, by folding what lies
+            beyond back at the faces; zero outside.
+        """
+        return self.denoise().density(queries, support=support)
+
+    def log_density(self, queries: QueriesLike, *, support: str = "space") -> NDArray[np.float64]:
+        """Return the logarithm of `density`: −∞ where that is zero, and never NaN but for NaN."""
+        return self.denoise().log_density(queries, support=support)
+
+    def sample(
+        self, n: int, *, seed: int | None = None, support: str = "space", smoothed: bool = True
+    ) -> NDArray[np.float64]:
+        """Return n synthetic points, shape (n, dim): independent draws from `density`, exactly.
+
+        For `Fourier` they are points of the fitted model, without the correction that `kde` adds.
+        They follow the smoothed density, so details narrower than the bandwidth are gone, and no
+        point is a record; `sample_report` compares them with the release.
+
+        Parameters
+        ----------
+        n
+            How many.
+        seed
+            Of this public randomness: the same seed gives the same points.
+        support
+            ``"bounds"`` folds points beyond the bounds back into them.
+        smoothed
+            False leaves out the kernel's offsets: shares of regions are then nearer to those of
+            the records, as are the points' own KDE and this release's.
+        """
+        return self.denoise().sample(n, seed=seed, support=support, smoothed=smoothed)
+
+    def sample_report(self, points: QueriesLike, *, most: int = 1000) -> SampleReport:
+        """Return how the KDE of a sample compares with this release's; see `SampleReport`."""
+        return denoising.compared(self, points, most)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class View(Answering):
     """A release, read by another plan whose table has the same cells."""
 
-    __slots__ = ("plan", "promise", "release")
+    __slots__ = ("_found", "plan", "promise", "release")
 
     release: Release
 
@@ -33,6 +33,7 @@ class View(Answering):
         object.__setattr__(self, "release", release)
         object.__setattr__(self, "plan", plan)
         object.__setattr__(self, "promise", None)
+        object.__setattr__(self, "_found", {})
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a view is frozen")

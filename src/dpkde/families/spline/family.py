@@ -41,6 +41,7 @@ from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.spline import forecast, narrow, worst
 from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.spline.grid import Grid, unbounded
+from dpkde.families.spline.survey import SplineSurvey
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.privacy.amounts import Bounds
@@ -391,6 +392,12 @@ class SplinePair(Pair):
         return np.asarray((error * self.respond(queries, table)) ** 2)
 
     def group_numbers(self, located: Points) -> NDArray[np.float64]:
+    @cached_property
+    def survey(self) -> SplineSurvey:
+        """The table at sites."""
+        return SplineSurvey(self.frame.kernel.shape, self.grid, self.bits)
+
+    def _group(self, located: Points) -> NDArray[np.float64]:
         """Return what narrow axes say to each query: one number for each cell of their group."""
         kernel, grid = self.frame.kernel.shape, self.grid
         if not grid.narrow:
