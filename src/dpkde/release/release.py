@@ -167,6 +167,10 @@ class Release(Answering, Filed):
         return self._table
 
     @property
+    def _source(self) -> Release:
+        return self
+
+    @property
     def parts(self) -> Parts:
         """What else its file holds, by name: its plan's parts and its own."""
         return Parts((*self.plan.parts.values(), *self._parts.values()))

@@ -60,6 +60,10 @@ class View(Answering):
         """That of the release."""
         return self.release.rate
 
+    @property
+    def _source(self) -> Release:
+        return self.release
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Refuse: what is published is the release, and a view is made from it in no time."""
         raise ParameterError("a view cannot be saved: save its release, view.release.save(path)")
