@@ -16,7 +16,7 @@ from dpkde.planning.promise import Promise
 from dpkde.privacy.budget import Spend
 from dpkde.privacy.laws import Law
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.release import answers, intervals
+from dpkde.release import answers, bandwidths, intervals
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
@@ -93,6 +93,10 @@ class Answering:
     @property
     def _source(self) -> Release:
         """The release whose table this is."""
+        raise NotImplementedError  # abstract
+
+    def _viewed(self, plan: Plan) -> View:
+        """Return the release's table, read by another plan."""
         raise NotImplementedError  # abstract
 
     def law(self, purpose: str) -> Law | None:
@@ -232,9 +236,7 @@ class Answering:
             Such as ``dpkde.Gaussian(0.05)``, or ``release.kernel.scaled(2)``. A matrix bandwidth
             may be multiplied by a number, and no more.
         """
-        from dpkde.release import bandwidths
-
-        return bandwidths.with_kernel(self._source, kernel)
+        return self._viewed(bandwidths.reread(self._source, kernel))
 
     def bandwidths(self) -> NDArray[np.float64]:
         """Return the bandwidths that `with_kernel` takes, for the kernel that was published.
@@ -244,8 +246,6 @@ class Answering:
         that it can. Shape (count,), or (count, dim) for a bandwidth per axis, or (count, dim, dim)
         for a matrix.
         """
-        from dpkde.release import bandwidths
-
         return bandwidths.bandwidths(self._source)
 
     def best_bandwidth(self) -> float | NDArray[np.float64]:
@@ -257,6 +257,4 @@ class Answering:
         so that f̂ counts with its noise. For `Spline` tables, in the range of `bandwidths`; at its
         lower end the best may be one that the mesh cannot show.
         """
-        from dpkde.release import bandwidths
-
         return bandwidths.best_bandwidth(self._source)

@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from dpkde.errors import ParameterError
 from dpkde.families.base import Pair
 from dpkde.kernels import Kernel
-from dpkde.planning.plan import make_frame
+from dpkde.planning.plan import Plan, make_frame
 from dpkde.release.answers import deviation
-from dpkde.release.views import View
 from dpkde.space.frame import Frame
 
 if TYPE_CHECKING:
@@ -47,8 +46,8 @@ _PRECISION = 0.02
 """To this part of itself, the best bandwidth is found."""
 
 
-def with_kernel(release: Release, kernel: Kernel) -> View:
-    """Return a view of the release with another kernel; ParameterError with one that would do."""
+def reread(release: Release, kernel: Kernel) -> Plan:
+    """Return the plan by which a table is read with a kernel; else an error that names one."""
     plan = release.plan
     frame = _frame(release, kernel)
     pair: Pair = plan.pair
@@ -56,10 +55,7 @@ def with_kernel(release: Release, kernel: Kernel) -> View:
         if not pair.strain(frame) <= 1:
             raise ParameterError(_advice(release, kernel))
         pair = pair.reread(frame)
-    return View(
-        release,
-        replace(plan, pair=pair, considered=(), promise=None, promised=None, pilot=None),
-    )
+    return replace(plan, pair=pair, considered=(), promise=None, promised=None, pilot=None)
 
 
 def bandwidths(release: Release) -> Floats:
@@ -113,9 +109,8 @@ def multiples(release: Release) -> Floats:
     # Steps are cut to fit below and above 1, which adds two at most.
     step = max(math.log(_LEAST_STEP), math.log(high / low) / (MOST_LISTED - 3))
     below, above = (math.ceil(abs(math.log(end)) / step - 0.25) for end in (low, high))
-    narrower = np.geomspace(low, 1.0, below + 1)[:-1] if below else []
-    wider = np.geomspace(1.0, high, above + 1)[1:] if above else []
-    return np.concatenate([narrower, [1.0], wider])
+    narrower, wider = np.geomspace(low, 1.0, below + 1), np.geomspace(1.0, high, above + 1)
+    return np.concatenate([narrower[:below], [1.0], wider[1:]])
 
 
 def _widest(release: Release) -> float:

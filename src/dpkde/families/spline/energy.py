@@ -133,9 +133,7 @@ def _moments(kernel: ProductKernel, half: float) -> _Moments:
     seen = np.array(narrow.line(kernel, half, y))
     t, on = y / half, np.abs(y) <= half
     basis = np.array([np.ones_like(t), t, narrow.parabola(t)]) * on / (2 * half)
-    return _Moments(
-        (seen * mass) @ seen.T, (basis * mass) @ seen.T / _LENGTHS[:, np.newaxis]
-    )
+    return _Moments((seen * mass) @ seen.T, (basis * mass) @ seen.T / _LENGTHS[:, np.newaxis])
 
 
 def group_forms(kernel: ProductKernel, grid: Grid) -> Forms:
@@ -161,7 +159,9 @@ def _group(grid: Grid, moments: list[Floats], shares: Floats) -> Floats:
     tilted = set(grid.tilted.tolist())
     matrix = np.zeros((grid.group, grid.group))
     matrix[0, 0] = 1.0
-    slopes = [r[1, 1] for r, (column, _) in zip(ratios, grid.narrow, strict=True) if column in tilted]
+    slopes = [
+        r[1, 1] for r, (column, _) in zip(ratios, grid.narrow, strict=True) if column in tilted
+    ]
     for k, slope in enumerate(slopes, start=1):
         matrix[k, k] = slope
     if grid.arch:
