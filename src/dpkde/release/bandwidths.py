@@ -104,6 +104,7 @@ def risk(release: Release, multiple: float, table: Floats | None = None) -> floa
 
 def multiples(release: Release) -> Floats:
     """Return what the published bandwidth may be multiplied with: both ends, one, and between."""
+    release.plan.pair.strain(release.plan.frame)  # says so where there are no others
     strain = _strains(release, release.kernel)
     low, high = _edge(strain, 1 / _FARTHEST), _edge(strain, _widest(release))
     # Steps are cut to fit below and above 1, which adds two at most.
