@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import dpkde
-from dpkde.families.spline.energy import _multiplied
+from dpkde.families.spline.energy import Waves
+from dpkde.families.spline.grid import Axis, Grid
 
 KERNELS = [dpkde.Gaussian(1.0), dpkde.Laplacian(1.0), dpkde.Cauchy(1.0), dpkde.Hat(1.0)]
 ROWS = np.random.default_rng(0).uniform(-1.5, 1.5, (300, 1))
@@ -31,7 +32,7 @@ def _table(pair: Any, rows: Any) -> Any:
 def test_one_axis(kernel: Any, family: Any) -> None:
     pair = _pair(family, kernel, [(-1.5, 1.5)])
     table = _table(pair, ROWS)
-    energy = pair.energy(table)
+    energy = pair.energies(table)(pair.frame)
     far = 400.0 if kernel.name == "cauchy" else 16.0
     y = np.concatenate([np.linspace(-3, 3, 12_001), np.geomspace(3, far, 4000)[1:]])
     y = np.concatenate([-y[:12_000:-1], y])
@@ -40,7 +41,7 @@ def test_one_axis(kernel: Any, family: Any) -> None:
     exact = kernel.evaluate(ROWS, ROWS)
     tolerance = 0.02 if kernel.name in ("gaussian", "cauchy") else 0.1
     assert energy.pairs == pytest.approx(exact.sum(), rel=tolerance)
-    own = np.mean([pair.energy(_table(pair, row[np.newaxis])).pairs for row in ROWS])
+    own = np.mean([pair.energies(_table(pair, row[np.newaxis]))(pair.frame).pairs for row in ROWS])
     assert energy.itself == pytest.approx(own, rel=0.02)
 
 
@@ -56,7 +57,7 @@ def test_narrow_axes(arch: int) -> None:
     if arch:  # which sees that records lie at the ends
         rows[:, 1] = 0.4 * generator.choice([-1, 1], 1500) * generator.beta(3, 1, 1500)
     table = _table(pair, rows) + 2.0**pair.bits * generator.normal(size=pair.bounds.cells)
-    energy = pair.energy(table)
+    energy = pair.energies(table)(pair.frame)
     sides = [np.linspace(-2.4, 2.4, 41), np.linspace(-4.4, 4.4, 41), np.linspace(-4.3, 4.3, 41)]
     grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 3)
     cell = np.prod([side[1] - side[0] for side in sides]) / 0.5  # in bandwidths
@@ -65,7 +66,7 @@ def test_narrow_axes(arch: int) -> None:
     # Answers at the records themselves add up to the sum over pairs, as far as splines follow them.
     clean = _table(pair, rows)
     answers = float(pair.respond(rows, clean).sum())
-    assert pair.energy(clean).pairs == pytest.approx(answers, rel=5e-3)
+    assert pair.energies(clean)(pair.frame).pairs == pytest.approx(answers, rel=5e-3)
     assert answers == pytest.approx(kernel.evaluate(rows, rows).sum(), rel=0.02)
 
 
@@ -77,17 +78,38 @@ def test_several_axes_are_a_kronecker_product() -> None:
     side = np.linspace(-7, 7, 141)
     grid = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
     squares = pair.respond(grid, table) ** 2
-    energy = pair.energy(table)
+    energy = pair.energies(table)(pair.frame)
     assert energy.answers == pytest.approx(float(squares.sum()) * 0.1**2, rel=1e-4)
     units = np.eye(cells) * 2.0**pair.bits
-    assert energy.answers_trace == pytest.approx(sum(pair.energy(u).answers for u in units))
-    assert energy.pairs_trace == pytest.approx(sum(pair.energy(u).pairs for u in units))
+    assert energy.answers_trace == pytest.approx(
+        sum(pair.energies(u)(pair.frame).answers for u in units)
+    )
+    assert energy.pairs_trace == pytest.approx(
+        sum(pair.energies(u)(pair.frame).pairs for u in units)
+    )
 
 
-def test_long_axes_are_multiplied_by_fourier_transforms() -> None:
+def test_long_axes_are_transformed() -> None:
+    """Against matrices as they are, for one, two and three axes, and a group of narrow ones."""
     from scipy.linalg import toeplitz
 
     generator = np.random.default_rng(3)
-    column, values = generator.normal(size=300), generator.normal(size=(300, 2, 3))
-    expected = np.tensordot(toeplitz(column), values, axes=1)
-    np.testing.assert_allclose(_multiplied(column, values), expected, atol=1e-10)
+    for shape, narrow in (((100,), 0), ((70, 90), 1), ((80, 5, 66), 0), ((9, 8), 2), ((66, 7), 2)):
+        axes = tuple(Axis(k, 1.0, 1, 0.1, 0.0, nodes - 1) for k, nodes in enumerate(shape))
+        tilts = tuple((len(shape) + k, 0.1, 9) for k in range(narrow))
+        grid = Grid(axes, tuple((k, half) for k, half, _ in tilts), tilts)
+        table = generator.normal(size=grid.cells)
+        columns = [generator.normal(size=nodes) for nodes in shape]
+        matrix = generator.normal(size=(1 + narrow, 1 + narrow))
+        matrix = matrix + matrix.T
+        whole = matrix
+        for column in columns:
+            whole = np.kron(whole, toeplitz(column)) if grid.cells < 8000 else whole
+        if grid.cells < 8000:
+            expected = table @ whole @ table
+        else:
+            applied = np.tensordot(matrix, table.reshape(-1, *shape), axes=1)
+            for k, column in enumerate(columns, start=1):
+                applied = np.moveaxis(np.tensordot(toeplitz(column), applied, axes=(1, k)), 0, k)
+            expected = float((applied.reshape(-1) * table).sum())
+        assert Waves.of(table, grid).form(columns, matrix) == pytest.approx(expected, rel=1e-9)

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -466,8 +466,11 @@ class Pair(ABC):
         self.strain(frame)
         raise NotImplementedError  # what has a strain has a g
 
-    def energy(self, table: NDArray[np.float64]) -> Energy:
-        """Return sums of squares of answers over space, and of kernel values over pairs."""
+    def energies(self, table: NDArray[np.float64]) -> Callable[[Frame], Energy]:
+        """Return sums of squares of answers over space, and of kernel values over pairs of records.
+
+        As functions of the frame by whose kernel the table is read.
+        """
         raise ParameterError(
             f"answers of the {self.layout.family.name} family have no integral over space in "
             "closed form: ask for a release of family='spline'"

@@ -68,17 +68,16 @@ def best_bandwidth(release: Release) -> float | Floats:
     """Return the bandwidth of least estimated risk: the best of the list, and then near it."""
     from scipy.optimize import minimize_scalar
 
-    listed = multiples(release)
-    table = release.table.astype(np.float64)
+    listed, risk = multiples(release), risks(release)
 
     def of_log(log: float) -> float:
-        return risk(release, math.exp(log), table)
+        return risk(math.exp(log))
 
     logs = np.log(listed)
-    risks = [of_log(log) for log in logs.tolist()]
-    best = int(np.argmin(risks))
+    values = [of_log(log) for log in logs.tolist()]
+    best = int(np.argmin(values))
     low, high = logs[max(best - 1, 0)], logs[min(best + 1, len(logs) - 1)]
-    chosen, least = float(logs[best]), risks[best]
+    chosen, least = float(logs[best]), values[best]
     if high > low:
         found = minimize_scalar(
             of_log, bounds=(low, high), method="bounded", options={"xatol": _PRECISION}
@@ -88,18 +87,21 @@ def best_bandwidth(release: Release) -> float | Floats:
     return scaled if isinstance(scaled, float) else np.array(scaled)
 
 
-def risk(release: Release, multiple: float, table: Floats | None = None) -> float:
-    """Return the estimated ∫(f̂ − f)² − ∫f² of the density at a multiple of the bandwidth."""
-    kernel = release.kernel.scaled(multiple)
-    pair = release.plan.pair.reread(_frame(release, kernel))
-    energy = pair.energy(release.table.astype(np.float64) if table is None else table)
-    rows = float(release.rate) * release.count
-    volume = kernel.bandwidth.determinant(release.dim)
-    mass = kernel.integral(release.dim)
+def risks(release: Release) -> Callable[[float], float]:
+    """Return the estimated ∫(f̂ − f)² − ∫f² of the density at each multiple of the bandwidth."""
+    energies = release.plan.pair.energies(release.table.astype(np.float64))
+    rows, dim = float(release.rate) * release.count, release.dim
     noise = deviation(release, "table") ** 2 / 4.0**release.plan.bits
-    square = energy.answers * volume / (rows * mass) ** 2
-    pairs = energy.pairs - noise * energy.pairs_trace - rows * energy.itself
-    return square - 2 * pairs / (rows * max(rows - 1, 1.0) * mass)
+
+    def risk(multiple: float) -> float:
+        kernel = release.kernel.scaled(multiple)
+        energy = energies(_frame(release, kernel))
+        volume, mass = kernel.bandwidth.determinant(dim), kernel.integral(dim)
+        square = energy.answers * volume / (rows * mass) ** 2
+        pairs = energy.pairs - noise * energy.pairs_trace - rows * energy.itself
+        return square - 2 * pairs / (rows * max(rows - 1, 1.0) * mass)
+
+    return risk
 
 
 def multiples(release: Release) -> Floats:

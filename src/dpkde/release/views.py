@@ -43,6 +43,9 @@ class View(Answering):
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a view is frozen")
 
+    def __reduce__(self) -> Any:
+        return View, (self.release, self.plan)
+
     @property
     def table(self) -> NDArray[np.int64]:
         """That of the release."""

@@ -15,7 +15,7 @@ kernel's reach. The release holds ∏(intervals_k + p_k) cells.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -373,9 +373,15 @@ class SplinePair(Pair):
         """Return the fit to another product kernel on the same nodes."""
         return SplinePair(rereading.layout(self.layout, frame), self.bits)
 
-    def energy(self, table: NDArray[np.float64]) -> Energy:
+    def energies(self, table: NDArray[np.float64]) -> Callable[[Frame], Energy]:
         """Return quadratic forms of the table, a matrix for each axis; see `energy`."""
-        return energy.of_table(self.frame.kernel.shape, self.grid, table / 2**self.bits)
+        waves = energy.Waves.of(table / 2**self.bits, self.grid)
+
+        def of_frame(frame: Frame) -> Energy:
+            grid = rereading.layout(self.layout, frame).grid
+            return energy.of_waves(frame.kernel.shape, grid, waves)
+
+        return of_frame
 
     def _group(self, located: Points) -> NDArray[np.float64]:
         """Return what narrow axes say to each query: one number for each cell of their group."""

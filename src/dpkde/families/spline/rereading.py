@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 COARSEST = 0.1
 """Most of a typical answer that the fit may be off by, unless the release's own is off by more."""
-LEAST_SPACING, MOST_SPACING = 1e-3, 1e6
-"""Between nodes, in bandwidths: what `Spline` takes."""
+LEAST_SPACING = 2.5e-4
+"""Least distance between nodes, in bandwidths: queries look at thousands of them."""
+_WRITTEN = (1e-3, 1e6)
+"""What `Spline` takes for one; of views nothing is read from there."""
 
 
 def layout(published: SplineLayout, frame: Frame) -> SplineLayout:
@@ -41,7 +43,7 @@ def layout(published: SplineLayout, frame: Frame) -> SplineLayout:
     ratios = _ratios(published, frame)
     grid, family = published.grid.rescaled(ratios), published.family
     assert isinstance(family.spacing, tuple)
-    spacings = np.clip(np.array(family.spacing) * ratios, LEAST_SPACING, MOST_SPACING)
+    spacings = np.clip(np.array(family.spacing) * ratios, *_WRITTEN)
     return replace(
         published,
         family=replace(family, spacing=tuple(spacings.tolist())),
