@@ -100,9 +100,8 @@ class Waves:
             applied = np.moveaxis(multiplied, 0, place)
         products = (self.values.conj() * applied).real
         products = products.sum(axis=tuple(range(1 + len(self.short))))
-        for i, (k, length) in enumerate(
-            zip(reversed(self.long), reversed(self.lengths), strict=True)
-        ):
+        pairs = list(zip(self.long, self.lengths, strict=True))
+        for i, (k, length) in enumerate(reversed(pairs)):
             products = products @ _levels(columns[k], length, half=i == 0)
         return float(products)
 
