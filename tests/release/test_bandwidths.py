@@ -256,7 +256,7 @@ def test_every_guarantee_has_views(more: dict[str, Any]) -> None:
 
 @pytest.mark.audit
 def test_the_errors_of_a_view_are_its_own() -> None:
-    """400 releases tell the spread at 30 queries to some 3%, 80 tell coverage to 2%.
+    """300 releases tell the spread at 30 queries to some 3%, 60 tell coverage to 2%.
 
     Six times that is asked. A standard error of the published kernel is half of it, or less, and
     would be seen; an interval of that length would cover 0.7.
@@ -267,7 +267,7 @@ def test_the_errors_of_a_view_are_its_own() -> None:
     for other in (dpkde.Gaussian(0.1), dpkde.Laplacian(0.1)):
         truth = dpkde.nonprivate.kde(POINTS, QUERIES, other)
         sums, held = [], []
-        for i in range(400):
+        for i in range(300):
             view = dpkde.publish(sketch, epsilon=1).with_kernel(other)
             sums.append(view.kernel_sum(QUERIES))
             if i % 5 == 0:
