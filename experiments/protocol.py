@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -209,8 +210,20 @@ def sweep(task: Task, lab: Lab) -> list[Row]:
 
 
 def compared(task: Task, lab: Lab) -> list[Row]:
-    """Return the sweep without what is swept for the sake of its curve only."""
-    return [row for row in sweep(task, lab) if row["mechanism"] != PLAIN]
+    """Return the sweep without what is swept for the sake of its curve only.
+
+    And without plain answers at an ε where only some of our releases have a model to leave out.
+    """
+    rows = [row for row in sweep(task, lab) if row["mechanism"] != PLAIN]
+    ours, plain = (
+        Counter(row["epsilon"] for row in rows if row["mechanism"] == name)
+        for name in (OURS, UNASSISTED)
+    )
+    return [
+        row
+        for row in rows
+        if row["mechanism"] != UNASSISTED or plain[row["epsilon"]] == ours[row["epsilon"]]
+    ]
 
 
 _Piece = tuple[dict[str, Any], Callable[[], list[Row]]]

@@ -67,11 +67,13 @@ def _no_fits(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) ->
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 @pytest.mark.parametrize(
-    "guarantee", [{"epsilon": 2}, {"epsilon": 6, "delta": "1e-6"}, {"rho": "0.5"}]
+    "guarantee", [{"epsilon": 3}, {"epsilon": 6, "delta": "1e-6"}, {"rho": "0.5"}]
 )
 def test_each_look_is_debited_before_its_noise_and_all_add_up(
-    guarantee: dict[str, Any], adjacency: str
+    guarantee: dict[str, Any], adjacency: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # With Gaussian noise a pilot is seldom worth it for this family; here it always is.
+    monkeypatch.setattr(Typical, "regret", lambda *_: 1.0)
     seen: list[tuple[tuple[str, ...], int]] = []
 
     def watched(law: Law, size: int) -> NDArray[np.int64]:

@@ -93,3 +93,12 @@ def test_a_price_is_paid_for_a_mean_that_is_near() -> None:
     twice = middle.price(ways, 1e5, Adjacency.REPLACE)
     assert twice is not None
     assert twice.distance == pytest.approx(2 * expected, rel=0.01)
+
+
+def test_an_axis_of_no_width_has_its_mean_at_its_center() -> None:
+    """So narrow that nothing is left of it in bandwidths: noise there tells nothing."""
+    frame = Frame.of(dpkde.Gaussian([1e140, 1.0]), Box([(0, 1e-310), (-9, 9)]), 2)
+    middle = Middle.of(frame, 40)
+    assert middle is not None
+    noisy = np.full(2, 1 << (middle.bits - 1))
+    np.testing.assert_array_equal(middle.mean(noisy, 1.0), [0.0, 4.5])

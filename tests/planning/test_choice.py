@@ -15,7 +15,7 @@ from contracts.rigged import install
 from dpkde.families.base import Guess, Outlook, Prediction
 from dpkde.families.spline.family import SplineLayout
 from dpkde.kernels import Kernel
-from dpkde.planning.choice import Choice, Typical
+from dpkde.planning.choice import MODELS_COST, Choice, Typical
 from dpkde.planning.outlook import density_range, evenly_spread, usual_density
 from dpkde.privacy.budget import Budget, Guarantee
 
@@ -36,6 +36,11 @@ def _plan(**changes: Any) -> dpkde.Plan:
 def _error(plan: dpkde.Plan) -> float:
     assert plan.prediction is not None
     return plan.prediction.error
+
+
+def _assisted(plan: dpkde.Plan) -> float:
+    assert plan.prediction is not None
+    return plan.prediction.assisted_error
 
 
 def test_the_least_predicted_error_is_chosen() -> None:
@@ -162,7 +167,9 @@ def test_delta_never_raises_the_error(bounds: Any, adjacency: str, level: float 
         pure = _plan(**settings, adjacency=adjacency)
         for delta in ("1e-9", "1e-6", "0.001", "0.1"):
             approximate = _plan(**settings, adjacency=adjacency, delta=delta)
-            assert _error(approximate) <= 1.001 * _error(pure)
+            # Some of plain answers' error is given for more frequencies, which a model needs.
+            assert _error(approximate) <= 1.001 * MODELS_COST * _error(pure)
+            assert _assisted(approximate) <= 1.001 * _assisted(pure)
             assert approximate.prediction is not None
             laws.add(approximate.prediction.law)
     assert ("discrete-laplace" if len(bounds) <= 2 else "discrete-gaussian") in laws
@@ -221,7 +228,7 @@ def _clusters(dim: int) -> np.ndarray[Any, np.dtype[np.float64]]:
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", ["0.05", "1"])
 def test_predictions_come_true(family: str, dim: int, epsilon: str) -> None:
-    """The mean error of 12 releases at 300 points of the data is within 1.5 times the predicted.
+    """The mean error of plain answers, 12 releases at 300 points, is within 1.5 of the predicted.
 
     Over the noise this mean varies by some 5% (the count is public here), so that a prediction
     within 1.15 is refused less than once in 10⁹ runs, and one that is off by 2 always is. Where
@@ -242,7 +249,8 @@ def test_predictions_come_true(family: str, dim: int, epsilon: str) -> None:
             adjacency="replace",
             typical_density=float(truth.mean()),
         )
-        errors.append(np.abs(release.kde(queries, clip=False) - truth).mean())
+        plain = release.kde(queries, clip=False, assisted=False)
+        errors.append(np.abs(plain - truth).mean())
     assert release.plan.prediction is not None
     ratio = release.plan.prediction.error / float(np.mean(errors))
     agreement = 2.5 if family == "fastgauss" else 1.5

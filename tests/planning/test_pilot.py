@@ -359,3 +359,16 @@ def test_a_statement_with_a_pilot_that_does_not_add_up_is_refused() -> None:
     ):
         with pytest.raises((dpkde.DpkdeError, KeyError, TypeError, ValueError)):
             statement_from_json(entry | {"spends": damaged}, 2, tables)
+
+
+@pytest.mark.parametrize("given", ["epsilon", "rho"])
+def test_long_budgets_are_written_and_read_with_their_looks(given: str) -> None:
+    """What is paid for a look has few digits, however many the budget has."""
+    points = np.random.default_rng(0).normal(size=(5000, 2))
+    amount: dict[str, Any] = {given: 100 + Fraction(1, 10**120)}
+    release = dpkde.publish(
+        points, kernel=dpkde.Gaussian(0.3), bounds=[(-2, 2)] * 2, **amount, family="fourier"
+    )
+    looks = [s for s in release.privacy.spends if s.purpose in ("pilot", "mean")]
+    assert looks
+    assert dpkde.Release.from_bytes(release.to_bytes()) == release

@@ -231,7 +231,7 @@ def test_intervals_and_errors_tell_the_truth(truth: Any) -> None:
         ratios.append(np.mean((release.kde(QUERIES) - truth) ** 2) ** 0.5)
     assert np.mean(inside) > 0.93
     assert np.mean(inside, axis=0).min() > 0.6  # of 25 releases, at the worst of 60 queries
-    assert np.mean(claims) < 0.8
+    assert np.mean(claims) < 0.9  # 0.8, give or take 0.01; that of U would be 1
     assert np.mean(ratios) < 1.2 * np.mean(claims) * whole.mean()
 
 
@@ -389,29 +389,51 @@ def test_a_mean_is_paid_for_and_the_statement_says_so() -> None:
             dpkde.Release.of_contents((forged, tensors))
 
 
-def test_a_small_file_cannot_ask_for_many_tables() -> None:
-    """Laplacian clouds take a table for each axis of each part."""
-    many = FittedModel(
-        "many",
-        0.5,
-        0.5,
-        1.0,
-        0.0,
-        np.full((FOLDS, 64), 1 / 64),
-        np.ones((FOLDS, 64)),
-        np.zeros((FOLDS, 1, DIM)),
-        np.ones((FOLDS, DIM)),
-    )
-    with pytest.raises(ParameterError, match="takes no axes"):
-        made(kernel=dpkde.Laplacian(8.0)).with_parts(many)
-    made().with_parts(many)  # Gaussians need none
+def test_a_small_file_cannot_ask_for_much() -> None:
+    """Laplacian clouds take a table for each axis of each part, mixtures a number a scale."""
+
+    def cloud(parts: int, dim: int, **more: Any) -> FittedModel:
+        weights = np.full((FOLDS, parts), 1 / parts)
+        means, axes = np.zeros((FOLDS, 1, dim)), np.ones((FOLDS, dim))
+        return FittedModel("many", 0.5, 0.5, 1.0, 0.0, weights, weights, means, axes, **more)
+
+    with pytest.raises(ParameterError, match="damaged"):
+        cloud(64, DIM)
+    with pytest.raises(ParameterError, match="damaged"):
+        cloud(3, DIM, factors=np.zeros((FOLDS, DIM, 64)))
+    wide: dict[str, Any] = {"epsilon": 1, "seed": 0, "family": dpkde.Fourier(32)}
+    points = np.zeros((10, 400))
+    made().with_parts(cloud(3, DIM))
+    for kernel in (dpkde.Laplacian(8.0), dpkde.RationalQuadratic(0.05, 1.0)):
+        release = dpkde.publish(points, kernel=kernel, **wide)
+        with pytest.raises(ParameterError, match="takes no axes"):
+            release.with_parts(cloud(3, 400))
 
 
-def test_a_fit_that_fails_leaves_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The budget is spent by then."""
+@pytest.mark.parametrize("error", [np.linalg.LinAlgError, RuntimeError, OSError])
+def test_a_fit_that_fails_leaves_plain_answers(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The budget is spent by then. And nobody tries again, perhaps with another end."""
 
     def fails(*_: Any, **__: Any) -> None:
-        raise np.linalg.LinAlgError
+        raise error
 
     monkeypatch.setattr("dpkde.assisted.crossfit.fit", fails)
-    assert made().parts.of(FittedModel) is None
+    release = made()
+    assert release.model is not None
+    assert release.model.kind == "none"
+    assert release.parts.of(FittedModel) == release.model
+    answers = release.kde(QUERIES, clip=False)
+    np.testing.assert_array_equal(answers, release.kde(QUERIES, clip=False, assisted=False))
+
+
+def test_who_stops_a_fit_keeps_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dpkde.assisted.crossfit.fit", stopped)
+        release = made()
+    assert release.parts.of(FittedModel) is None
+    assert release.model is not None  # fitted when first asked

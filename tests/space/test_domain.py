@@ -112,3 +112,9 @@ def test_reach_bounds_every_placed_record() -> None:
 def test_wrong_domains(make: Any, message: str) -> None:
     with pytest.raises(dpkde.ParameterError, match=message):
         make()
+
+
+def test_large_universes_are_measured_without_a_list_of_them() -> None:
+    """Some hundred million elements would take gigabytes."""
+    frame = Frame.of(dpkde.Jaccard(), dpkde.Sets(1 << 30))
+    assert frame.reach() == 2.0**14

@@ -22,6 +22,9 @@ from dpkde.kernels.blur import Blur
 Floats = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
+SCALES, MOST_MEANS, RANKS = 3, 8, (1, 4, 16)
+"""The largest clouds that are fitted, and that a file may hold: parts about one mean, parts with
+means of their own, and directions along which records vary together."""
 _NUMBERS = 1 << 20
 """Most numbers of a block of frequencies held at a time."""
 

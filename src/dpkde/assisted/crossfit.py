@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from dpkde.assisted.cloud import Cloud, Complex, Floats, Frequencies, product
+from dpkde.assisted.cloud import MOST_MEANS, RANKS, Cloud, Complex, Floats, Frequencies, product
 from dpkde.assisted.fitting import Candidate, Sample, candidates, stretched
 from dpkde.assisted.folds import FEWEST, FOLDS, folds, predicted
 from dpkde.assisted.several import one_more
@@ -25,11 +25,9 @@ MOST_FITTED = 1 << 13
 _MOST_NUMBERS = 1 << 22
 _BETTER_BY, _RICHER_BY = 2.0, 1.0
 """By how many standard errors a model must beat none, and a richer one the one before."""
-RANKS = (1, 4, 16)
 _CELLS_A_NUMBER, _MOST_STRETCHED = 4, 512
 """Directions are tried while there are so many frequencies for each number that they take, and up
 to so many axes, since eigenvectors are needed."""
-MOST_MEANS = 8
 _PATIENCE = 2
 _WORTH_A_MEAN = 0.995
 _LITTLE_LEFT, _CELLS_AN_AXIS, _MOST_MEANS_NUMBERS = 0.1, 16, 1 << 19

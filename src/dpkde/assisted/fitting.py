@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize  # now: its threads are limited where fits are made
 
-from dpkde.assisted.cloud import Cloud, Complex, Floats, Frequencies, product
+from dpkde.assisted.cloud import SCALES, Cloud, Complex, Floats, Frequencies, product
 
 Singles = NDArray[np.float32]
 Objective = Callable[[Floats], tuple[float, Floats]]
 
-SCALES = 3
 _FIRST_VARIANCES = (0.05, 0.2, 0.8, 3.2)
 """Where fits start, in units of 2 over the median ‖ω‖²."""
 _LOG_VARIANCES = (-18.0, 6.0)

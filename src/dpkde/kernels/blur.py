@@ -29,6 +29,8 @@ _STEP = 0.5
 _TAIL = 1e-9
 _MOST_TABLES = 1 << 9
 """Most tables of a cloud, of 40 kilobytes each."""
+_MOST_FALLS = 1 << 18
+"""Most numbers of a cloud whose axes differ: scales, times axes, times parts."""
 
 
 class Blur(ABC):
@@ -66,6 +68,10 @@ class ScaleBlur(Blur):
     def takes_factors(self) -> bool:  # type: ignore[override]
         """Whether there is one scale: each would take a product of matrices of its own."""
         return len(self.rates) == 1
+
+    def takes_axes(self, dim: int, parts: int) -> bool:
+        """Tell whether so many numbers are few enough: every query takes them all."""
+        return len(self.rates) * dim * parts <= _MOST_FALLS
 
     def prepared(self, variances: Floats, factors: Floats | None = None) -> Blurred:
         """Return a sum over scales, each in closed form."""

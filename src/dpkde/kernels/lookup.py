@@ -57,7 +57,7 @@ def add_logs(
             inside = int(place)
             node = (octave - 1) * OCTAVE + inside
             part = place - inside
-            if not node <= last:  # 10¹² scales away
+            if not 0 <= node <= last:  # 10¹² scales away, or no number
                 node, part, octave = last, 1.0, OCTAVES
             width = scale * 2.0 ** (octave - 1) / OCTAVE
             value, slope = tables[which, node, 0], tables[which, node, 1] * width

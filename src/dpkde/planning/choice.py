@@ -27,7 +27,7 @@ misses more than this counts twice, so that it is taken only where all else is f
 _ROUGH = 1 / 3
 """How much of the error that data at few places would have counts at least, against families that
 have no bias."""
-_MODELS_COST = 1.19
+MODELS_COST = 1.19
 """Of layouts of a family, those of up to this times its least error may be taken for the sake of
 answers that a model assists. Half of the frequencies that are best without a model cost 1.12."""
 
@@ -167,7 +167,7 @@ class Typical:
     @staticmethod
     def _best(entries: list[tuple[Prediction, Layout]]) -> tuple[Prediction, Layout]:
         """Return the best layout of a family; of those as good, the quickest."""
-        most = _MODELS_COST * min(prediction.error for prediction, _ in entries)
+        most = MODELS_COST * min(prediction.error for prediction, _ in entries)
         fair = [entry for entry in entries if entry[0].error <= most]
         merits = [one.assisted_error for one, _ in fair]
         enough = _AS_GOOD_WITHIN * min(merits)
@@ -185,7 +185,7 @@ def _foreseen(
     entries: list[tuple[Prediction, Layout]] = []
     least = math.inf
     for easy, layout in sorted(fitting, key=lambda entry: entry[0].error):
-        if easy.error > _MODELS_COST * least:
+        if easy.error > MODELS_COST * least:
             break
         entries.append((expected(layout, cases), layout))
         least = min(least, entries[-1][0].error)

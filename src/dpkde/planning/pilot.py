@@ -41,6 +41,7 @@ from dpkde.planning.outlook import (
 from dpkde.privacy.amounts import Amount, Bounds
 from dpkde.privacy.budget import Budget, Options, cheapest
 from dpkde.privacy.laws import NOISES, Law
+from dpkde.privacy.numbers import rounded_down
 from dpkde.space.frame import Frame
 
 FEATURES = (16, 8)
@@ -195,16 +196,19 @@ def affordable(budget: Budget, share: Fraction) -> Options:
 
 
 def _amount(budget: Budget, share: Fraction) -> Amount:
-    """Return a share of the whole budget; with δ, pure and no more than that share of ρ either."""
+    """Return a share of the whole budget; with δ, pure and no more than that share of ρ either.
+
+    Rounded down to few digits, however many the budget has: a file holds no long ones for it.
+    """
     guarantee = budget.guarantee
     if guarantee.epsilon is None:
         assert guarantee.rho is not None
-        return Amount(rho=guarantee.rho * share)
+        return Amount(rho=rounded_down(guarantee.rho * share))
     epsilon = guarantee.epsilon * share
     if guarantee.delta:
         worth = math.sqrt(2 * float(guarantee.rho_limit * share) / float(epsilon) ** 2)
         epsilon *= Fraction(max(math.floor(_GRID * min(worth, 1.0)), 1), _GRID)
-    return Amount(epsilon=epsilon)
+    return Amount(epsilon=rounded_down(epsilon))
 
 
 def _fit(

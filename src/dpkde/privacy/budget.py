@@ -13,7 +13,8 @@ How spends add up. Let each spend cost either ε_i (pure) or ρ_i (zCDP).
 A budget of (ε, δ) is kept when Σε_i ≤ ε with all spends pure, or when ρ ≤ ρ(ε, δ) of
 `concentrated.rho_within`. The choice between the two may depend on what the earlier spends
 released (the noisy count picks the law of the table). It stays sound: write the hockey-stick
-divergence at ε as a sum over the first release c. Where c leads to a pure branch every outcome's
+divergence at ε as a sum over c, all that was released before the table (the noisy count, and the
+looks that were paid for after it). Where c leads to a pure branch every outcome's
 likelihood ratio is at most e^ε and the term is not positive. The other terms are those of a
 mechanism that goes on only for those c, which is ρ-zCDP, so that they sum to at most δ.
 """

@@ -83,6 +83,17 @@ def scale_up(value: Fraction) -> Fraction:
     return Fraction(math.ceil(value * (1 << SMALL_SCALE_BITS)), 1 << SMALL_SCALE_BITS)
 
 
+def rounded_down(value: Fraction, digits: int = 12) -> Fraction:
+    """Return a positive fraction with so many decimal digits at most, and never above `value`.
+
+    >>> rounded_down(Fraction(2, 3), 4), rounded_down(Fraction(1, 50))
+    (Fraction(3333, 5000), Fraction(1, 50))
+    """
+    shift = digits - len(str(value.numerator)) + len(str(value.denominator))
+    unit = Fraction(10) ** shift
+    return Fraction(math.floor(value * unit)) / unit
+
+
 def log_bounds(value: Fraction, digits: int = 50) -> tuple[Fraction, Fraction]:
     """Return fractions below and above ln(value).
 

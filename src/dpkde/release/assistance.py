@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.assisted.cloud import Cloud, Frequencies
+from dpkde.assisted.cloud import SCALES, Cloud, Frequencies
 from dpkde.assisted.folds import FOLDS, predicted
 from dpkde.errors import ParameterError
 from dpkde.families.fourier.family import FourierPair
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+NO_MODEL = FittedModel("none", 0.0, 1.0, 0.0, 0.0)
 _FARTHEST_START = 1 << 12
 """Starts further from the center than this many bandwidths are not tried."""
 
@@ -204,12 +205,12 @@ def can_be_fitted(release: Release) -> bool:
 def fitted(release: Release) -> FittedModel | None:
     """Return the model of a release, from its noisy table and public numbers; None without one.
 
-    Costs no privacy, and some seconds where there are thousands of frequencies and columns.
+    Costs no privacy, and some seconds where there are thousands of frequencies and columns. It
+    never raises: where a fit fails, answers are plain.
     """
     if not can_be_fitted(release):
         return None
     from dpkde.assisted.crossfit import fit
-    from dpkde.assisted.fitting import SCALES
 
     law, rate = release.law("table"), float(release.rate)
     assert law is not None
@@ -218,25 +219,27 @@ def fitted(release: Release) -> FittedModel | None:
     noise = 2 * law.variance / _scale(release) ** 2 + (1 - rate) / (rate * release.count)
     blur = release.kernel.blur(release.dim)
     assert blur is not None
-    with np.errstate(all="ignore"):
-        found = fit(
-            cosines + 1j * sines,
-            _frequencies(release),
-            noise,
-            _starts(release),
-            takes_factors=blur.takes_factors,
-            takes_axes=blur.takes_axes(release.dim, SCALES),
-        )
-    stacked = {
-        name: np.array([getattr(cloud, name) for cloud in found.clouds])
-        for name in ("weights", "variances", "means", "axes", "factors")
-        if found.clouds and getattr(found.clouds[0], name) is not None
-    }
     try:
+        with np.errstate(all="ignore"):
+            found = fit(
+                cosines + 1j * sines,
+                _frequencies(release),
+                noise,
+                _starts(release),
+                takes_factors=blur.takes_factors,
+                takes_axes=blur.takes_axes(release.dim, SCALES),
+            )
+        stacked = {
+            name: np.array([getattr(cloud, name) for cloud in found.clouds])
+            for name in ("weights", "variances", "means", "axes", "factors")
+            if found.clouds and getattr(found.clouds[0], name) is not None
+        }
         doubt = min(found.doubt, 1.0)
         return FittedModel(found.kind, found.share, found.kept, found.limit, doubt, **stacked)
-    except ParameterError:  # numbers that no file may hold: noise has led the fit astray
-        return FittedModel("none", 0.0, 1.0, 0.0, 0.0)
+    except Exception:
+        # Noise can lead a fit to numbers that no file may hold, and a machine can be short of
+        # memory or threads. The budget is spent: plain answers are better than none.
+        return NO_MODEL
 
 
 def _scale(release: Release) -> float:

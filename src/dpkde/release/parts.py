@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.assisted.cloud import MOST_MEANS, RANKS, SCALES
 from dpkde.assisted.folds import FOLDS
 from dpkde.errors import FormatError, ParameterError, VersionError
 from dpkde.numerics.numbers import is_real, is_whole
@@ -293,11 +294,11 @@ class FittedModel(Part):
         elif sound:
             (_, parts), (_, means, dim) = self.weights.shape, self.means.shape
             sound &= self.variances.shape == self.weights.shape
-            sound &= 1 <= parts <= 64 and means in (1, parts)
+            sound &= means in (1, parts) and 1 <= parts <= (SCALES if means == 1 else MOST_MEANS)
             sound &= bool((np.abs(self.weights.sum(axis=1) - 1) < 1e-6).all())
             sound &= self.axes is None or self.axes.shape[1] == dim
             sound &= self.factors is None or self.factors.shape[1] == dim
-            sound &= self.factors is None or (means == 1 and self.factors.shape[2] <= 64)
+            sound &= self.factors is None or (means == 1 and self.factors.shape[2] <= RANKS[-1])
         if not sound:
             raise ParameterError("the model in this file is damaged")
 

@@ -135,11 +135,20 @@ class Frame:
 
         By the widths of the columns, each in its own unit, or by the smallest bandwidth.
         """
-        reach, halves = self.domain.reach(self.dim), self.halves()
-        if reach is None:
-            return None
-        reach /= self.kernel.bandwidth.smallest()
-        return reach if halves is None else min(reach, math.hypot(*halves))
+        return self._reach
+
+    @cached_property
+    def _reach(self) -> float | None:
+        reach, bandwidth = self.domain.reach(self.dim), self.kernel.bandwidth
+        if reach is None or bandwidth.is_scalar:
+            return None if reach is None else reach / bandwidth.smallest()
+        reach, halves = reach / bandwidth.smallest(), self.halves()
+        if halves is None:
+            return reach
+        largest = float(halves.max(initial=0.0))  # taken out, so that squares do not overflow
+        if not 0 < largest < math.inf:
+            return reach
+        return min(reach, largest * float(np.sqrt(np.square(halves / largest).sum())))
 
     def halves(self) -> NDArray[np.float64] | None:
         """Return h with |coordinate_k| ≤ h_k for every record, in bandwidth units.

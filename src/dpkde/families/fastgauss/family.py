@@ -58,7 +58,9 @@ Bound = Literal["refined", "product"]
 
 MAX_ORDER = 24
 _CUTOFFS = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)
-_MANY_AXES = 5
+_BLURRED = 2 / 3
+_MANY_AXES, _NARROW = 5, 0.25
+"""So many axes, of more than this half width in bandwidths, are too many for a histogram."""
 MOST_AXES = 256
 """Beyond few axes there is a single term an axis left, and splines do better."""
 
@@ -144,7 +146,7 @@ class FastGauss(Family):
             for cutoff in cutoffs
         ]
         fitting = [layout for layout in every if layout.log_cells <= math.log(MOST_CHOSEN) + 1e-9]
-        if sum(size > 1 for size in every[0].sizes) >= _MANY_AXES:
+        if sum(half > _NARROW for half in _halves(frame)) >= _MANY_AXES:
             # Of order 1 the table is a histogram: off on each axis, and in many by most of it.
             fitting = [layout for layout in fitting if layout.order > 1] or fitting
         if not fitting:
@@ -211,10 +213,12 @@ class FastGaussLayout(Layout):
     def predict(self, outlook: Outlook) -> Prediction:
         """Noise: the best law's times ‖g‖; approximation: Taylor's rest and the cutoff's.
 
-        Over rough data less of these averages out, over smooth data more: a third to three times.
+        Over rough data less of these averages out, up to three times as much is left; over smooth
+        data more, but that all is a little blurred within cells remains: two thirds at least.
         """
         error, squared_norm = quality(self.order, self.cutoff, _halves(self.frame))
-        error = min(1.0, error * 3 ** (1 - min(outlook.smoothness / USUAL_SMOOTHNESS, 2.0)))
+        left = max(3 ** (1 - outlook.smoothness / USUAL_SMOOTHNESS), _BLURRED)
+        error = min(1.0, error * left)
         return outlook.prediction(
             self,
             gain=math.sqrt(squared_norm / self.family.repetitions),

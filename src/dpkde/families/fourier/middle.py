@@ -112,5 +112,6 @@ class Middle:
 
     def mean(self, noisy: NDArray[np.int64], rows: float) -> NDArray[np.float64]:
         """Return the mean that noisy sums tell, in bandwidths from the center of the bounds."""
-        shares = np.clip(noisy / 2.0**self.bits / rows, -1.0, 1.0)
-        return np.asarray(shares * self.halves)
+        halves = self.frame.halves()
+        assert halves is not None
+        return np.asarray(np.clip(noisy / 2.0**self.bits / rows, -1.0, 1.0) * halves)

@@ -59,12 +59,14 @@ def draw(
 def spread(kernel: Kernel, dim: int, count: int, step_bits: int, seed: int) -> Integers:
     """Return frequencies spread evenly over the radii of a spectrum; so are their first half.
 
-    Few of them then tell as much of its mean as more that are drawn freely.
+    Few of them then tell as much of its mean as more that are drawn freely. They are others than
+    those that `draw` gives for this seed: what is planned by them does not look at a table's own.
     """
-    if dim > _MOST_STRATIFIED:  # all have about the same length there
-        return draw(kernel, dim, count, step_bits, seed)[0]
     generator = _apart(seed, 1)
-    drawn = draw(kernel, dim, count * _STRATA, step_bits, seed)[0]
+    own = int(generator.integers(1 << 63))
+    if dim > _MOST_STRATIFIED:  # all have about the same length there
+        return draw(kernel, dim, count, step_bits, own)[0]
+    drawn = draw(kernel, dim, count * _STRATA, step_bits, own)[0]
     order = np.argsort((drawn.astype(np.float64) ** 2).sum(axis=1), kind="stable")
     strata = order.reshape(count, _STRATA)[
         np.arange(count), generator.integers(_STRATA, size=count)
