@@ -300,20 +300,23 @@ def _integrated_error(view: Any, density: Any) -> float:
 
 
 def test_the_best_bandwidth_is_near_the_best() -> None:
-    """At ε = 1 and 20,000 records the estimate's own error is some 2% of the least risk.
+    """At 20,000 records what is chosen has 0.93 to 1.06 of the least risk in the list; 1.3 is asked.
 
-    Twice the best bandwidth has 3 times the least, half of it 2 times: an estimate without its
-    noise, or with records paired with themselves, goes there.
+    An estimate that pairs records with themselves, or leaves noise among pairs, takes the narrowest
+    at ε = 1. One of a density without its noise has 30 times the least risk at ε = 1/20.
     """
     points, density = _claws(20_000, 1)
-    for kernel in (dpkde.Gaussian(0.02), dpkde.Laplacian(0.03)):
-        release = _release(kernel, points, epsilon=1)
-        best = release.best_bandwidth()
+    for kernel, epsilon in (
+        (dpkde.Gaussian(0.02), 1),
+        (dpkde.Gaussian(0.02), "1/20"),
+        (dpkde.Laplacian(0.03), 1),
+    ):
+        release = _release(kernel, points, epsilon=epsilon)
         factors = bandwidths.multiples(release)
         views = [release.with_kernel(kernel.scaled(factor)) for factor in factors.tolist()]
         least = min(_integrated_error(view, density) for view in views)
-        chosen = release.with_kernel(type(kernel)(best))
-        assert _integrated_error(chosen, density) < 1.2 * least
+        chosen = release.with_kernel(type(kernel)(release.best_bandwidth()))
+        assert _integrated_error(chosen, density) < 1.3 * least
 
 
 def test_the_risk_is_the_integrated_error_but_for_a_constant() -> None:
