@@ -300,7 +300,7 @@ def _integrated_error(view: Any, density: Any) -> float:
 
 
 def test_the_best_bandwidth_is_near_the_best() -> None:
-    """At 20,000 records what is chosen has 0.93 to 1.06 of the least risk in the list; 1.3 is asked.
+    """At 20,000 records the choice has 0.93 to 1.06 of the least risk in the list; 1.3 is asked.
 
     An estimate that pairs records with themselves, or leaves noise among pairs, takes the narrowest
     at ε = 1. One of a density without its noise has 30 times the least risk at ε = 1/20.
