@@ -11,7 +11,7 @@ is what a Fourier table samples, with noise, and the kernel's `Blur` gives its K
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,16 @@ class Cloud:
     def dim(self) -> int:
         """The number of axes."""
         return int(self.means.shape[1])
+
+    def scaled(self, ratios: Floats) -> Cloud:
+        """Return the same cloud in coordinates that are `ratios` times as large, axis by axis."""
+        means = self.means * ratios
+        if np.ptp(ratios) == 0:
+            variances = self.variances * float(ratios[0]) ** 2
+            return replace(self, variances=variances, means=means)
+        axes = (np.ones(self.dim) if self.axes is None else self.axes) * ratios**2
+        factors = None if self.factors is None else self.factors * ratios[:, np.newaxis]
+        return replace(self, means=means, axes=axes, factors=factors)
 
     def characteristic(self, frequencies: Frequencies) -> Complex:
         """Return φ at each frequency."""

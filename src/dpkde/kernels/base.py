@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,18 @@ class Kernel(ABC):
         names = [field.name for field in fields(cast("Any", self)) if field.init]
         values = {name: getattr(self, name) for name in names}
         return values | {name: self.bandwidth.to_json() for name in names if name == "bandwidth"}
+
+    def scaled(self, factor: float) -> Self:
+        """Return this kernel with a bandwidth that is `factor` times its own.
+
+        >>> from dpkde import Gaussian
+        >>> Gaussian([1, 2]).scaled(0.5)
+        Gaussian(bandwidth=[0.5, 1.0])
+        """
+        if not any(field.init and field.name == "bandwidth" for field in fields(cast("Any", self))):
+            raise ParameterError(f"the {self.name} kernel has no bandwidth to set")
+        changed = {"bandwidth": self.bandwidth.scaled(factor)}
+        return cast("Self", replace(cast("Any", self), **changed))
 
     @property
     def home(self) -> str:

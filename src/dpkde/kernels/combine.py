@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,10 @@ class _Combined(Kernel):
             )
         least = min(part.bandwidth.smallest() for part in parts)
         vars(self).update(kernels=parts, bandwidth=Bandwidth.of(least))
+
+    def scaled(self, factor: float) -> Self:
+        """Return the combination of the same kernels, all with bandwidths `factor` times theirs."""
+        return replace(self, kernels=tuple(part.scaled(factor) for part in self.kernels))
 
     @property
     def home(self) -> str:

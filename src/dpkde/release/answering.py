@@ -17,7 +17,7 @@ from dpkde.planning.promise import Promise
 from dpkde.privacy.budget import Spend
 from dpkde.privacy.laws import Law
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.release import answers, denoising, intervals, maps
+from dpkde.release import answers, bandwidths, denoising, intervals, maps
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from dpkde.kernels import Kernel
     from dpkde.release.assistance import Assistance
     from dpkde.release.maps import Map
+    from dpkde.release.release import Release
+    from dpkde.release.views import View
     from dpkde.space.domain import Domain
 
 
@@ -92,6 +94,15 @@ class Answering:
     def columns(self) -> tuple[str, ...] | None:
         """Names of the columns, if they were given."""
         return self.plan.columns
+
+    @property
+    def _source(self) -> Release:
+        """The release whose table this is."""
+        raise NotImplementedError  # abstract
+
+    def _viewed(self, plan: Plan) -> View:
+        """Return the release's table, read by another plan."""
+        raise NotImplementedError  # abstract
 
     def law(self, purpose: str) -> Law | None:
         """Return the law of the noise on ``"table"`` or ``"count"``; None if there was none."""
@@ -301,3 +312,43 @@ class Answering:
     def sample_report(self, points: QueriesLike, *, most: int = 1000) -> SampleReport:
         """Return how the KDE of a sample compares with this release's; see `SampleReport`."""
         return denoising.compared(self, points, most)
+
+    def with_kernel(self, kernel: Kernel) -> View:
+        """Return the same table read with another kernel or bandwidth. Costs no privacy.
+
+        The view answers as a release does, with errors of its own; `promise` is None, and it is
+        not a file. `Spline` tables serve every product kernel that is not too narrow for their
+        mesh: one whose fit is off by at most a tenth of a typical answer, or by no more than the
+        release itself. A wider kernel lets more noise through than a release made for it would.
+        `Fourier` tables serve kernels near their own, by weights for their frequencies, and only
+        very near ones in many dimensions. What does not work is refused, with the bandwidth that
+        would.
+
+        Parameters
+        ----------
+        kernel
+            Such as ``dpkde.Gaussian(0.05)``, or ``release.kernel.scaled(2)``. A matrix bandwidth
+            may be multiplied by a number, and no more.
+        """
+        return self._viewed(bandwidths.reread(self._source, kernel))
+
+    def bandwidths(self) -> NDArray[np.float64]:
+        """Return the bandwidths that `with_kernel` takes, for the kernel that was published.
+
+        Up to 17 multiples of the published bandwidth, itself among them, at about equal ratios:
+        from the narrowest that the table can serve to one as wide as the bounds, or the widest
+        that it can. Shape (count,), or (count, dim) for a bandwidth per axis, or (count, dim, dim)
+        for a matrix.
+        """
+        return bandwidths.bandwidths(self._source)
+
+    def best_bandwidth(self) -> float | NDArray[np.float64]:
+        """Return the bandwidth whose density, as it is released, has the least estimated L2 risk.
+
+        The risk is ∫(f̂ − f)² over all of space, f̂ being the unclipped KDE over the kernel's
+        integral and f the density of which the records are a sample. It is estimated from the
+        noisy table alone, without bias: least squares cross-validation, less what noise adds to it,
+        so that f̂ counts with its noise. For `Spline` tables, in the range of `bandwidths`; at its
+        lower end the best may be one that the mesh cannot show.
+        """
+        return bandwidths.best_bandwidth(self._source)

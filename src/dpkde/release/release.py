@@ -34,6 +34,7 @@ from dpkde.release.answering import Answering
 from dpkde.release.container import MOST_LEVELS, is_shallow
 from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import FittedModel, NoisyMean, Part, Parts
+from dpkde.release.views import View
 
 MOST_EXTRAS = 1 << 20
 _RATES = frozenset(1 << power for power in range(33))
@@ -165,6 +166,13 @@ class Release(Answering, Filed):
     def table(self) -> NDArray[np.int64]:
         """The noisy sums, in units of 2^−bits; read-only."""
         return self._table
+
+    @property
+    def _source(self) -> Release:
+        return self
+
+    def _viewed(self, plan: Plan) -> View:
+        return View(self, plan)
 
     @property
     def parts(self) -> Parts:
