@@ -292,3 +292,21 @@ def test_other_tables_have_distribution_functions_too() -> None:
     curve = waves.cdf(np.linspace(-1, 2, 50))
     assert (np.diff(curve) >= 0).all()
     assert float(waves.cdf(0.4)) == pytest.approx(0.5, abs=0.1)
+
+
+def test_other_kernels_have_shares_and_marginals() -> None:
+    """Views with another kernel read the same table: by quadrature of their own answers."""
+    from families.test_readings import BOX, noiseless, quadrature
+
+    release = noiseless(dpkde.Gaussian(0.1), dpkde.Spline(3, 0.5))
+    view = release.with_kernel(dpkde.Gaussian(0.2))
+    assert float(view.mass(BOX)) == pytest.approx(quadrature(view, BOX), abs=1e-6)
+    assert view.marginal(0).mass([(0.1, 0.4)]) == view.mass({0: (0.1, 0.4)})
+    assert view.marginal(0).kernel == view.kernel
+    with pytest.raises(dpkde.ParameterError, match="view of some columns"):
+        release.marginal(0).with_kernel(dpkde.Gaussian(0.2))
+    map_ = release.marginal([1, 0]).grid((4, 3))
+    places = np.stack(np.meshgrid(*map_.axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    np.testing.assert_allclose(
+        map_.values.reshape(-1), release.marginal([1, 0]).kde(places), atol=1e-12
+    )

@@ -11,7 +11,7 @@ is what a Fourier table samples, with noise, and the kernel's `Blur` gives its K
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,16 @@ class Cloud:
         """The number of axes."""
         return int(self.means.shape[1])
 
+    def scaled(self, ratios: Floats) -> Cloud:
+        """Return the same cloud in coordinates that are `ratios` times as large, axis by axis."""
+        means = self.means * ratios
+        if np.ptp(ratios) == 0:
+            variances = self.variances * float(ratios[0]) ** 2
+            return replace(self, variances=variances, means=means)
+        axes = (np.ones(self.dim) if self.axes is None else self.axes) * ratios**2
+        factors = None if self.factors is None else self.factors * ratios[:, np.newaxis]
+        return replace(self, means=means, axes=axes, factors=factors)
+
     def characteristic(self, frequencies: Frequencies) -> Complex:
         """Return φ at each frequency."""
         values = np.empty(len(frequencies), dtype=np.complex128)
@@ -161,3 +171,15 @@ class Cloud:
                 offsets += generator.standard_normal((some, rank)) @ self.factors.T
             points.append(mean + np.sqrt(variance) * offsets)
         return np.concatenate(points)
+
+    def points(self, generator: np.random.Generator, count: int) -> Floats:
+        """Return `count` independent points of it, each of a part that is drawn by its weight."""
+        edges = np.cumsum(self.weights)
+        parts = np.searchsorted(edges[:-1], generator.random(count) * edges[-1], side="right")
+        axes = np.ones(self.dim) if self.axes is None else self.axes
+        offsets = generator.standard_normal((count, self.dim)) * np.sqrt(axes)
+        if self.factors is not None:
+            drawn = generator.standard_normal((count, self.factors.shape[1]))
+            offsets += np.einsum("nr,dr->nd", drawn, self.factors)
+        means = np.broadcast_to(self.means, (len(self.weights), self.dim))
+        return np.asarray(means[parts] + np.sqrt(self.variances[parts])[:, np.newaxis] * offsets)

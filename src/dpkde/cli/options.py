@@ -51,6 +51,8 @@ Bias = StrEnum("Bias", ["TYPICAL", "WORST"])
 """What an interval allows for a family's bias."""
 Format = StrEnum("Format", ["CSV", "JSON"])
 """How answers are written."""
+Support = StrEnum("Support", ["BOUNDS", "SPACE"])
+"""Where sampled points lie."""
 
 SETTLED = ("data", "family", "spline", "fastgauss", "fourier", "hashing")
 """Groups that a plan has settled; each family has one with its parameters."""
@@ -135,6 +137,20 @@ TABLE = (
            "Answer without the model that was fitted to the release, if there is one."),
     Option("quiet", "grid", bool, "Show no progress.", short=("-q",)),
     Option("quiet", "query", bool, "Show no progress and no notes.", short=("-q",)),
+    Option("n", "sample", whole, "How many points to draw.", short=("-n",), default=1000),
+    Option("output", "sample", Path,
+           "The file to write, .csv or .parquet. Default: CSV on the standard output.",
+           short=("-o",)),
+    Option("seed", "sample", int,
+           "Seed of the draws: the same one gives the same points. Default: others each time."),
+    Option("support", "sample", Support,
+           "bounds: fold points beyond the bounds back into them (default where they are a box); "
+           "space: leave them where the kernel takes them."),
+    Option("smoothed", "sample", bool,
+           "Do not move points by the kernel: shares of regions are then nearer to those of the "
+           "records.", off=True),
+    Option("report", "sample", bool,
+           "Say on the standard error how the KDE of the points compares with the release."),
     Option("columns", "data", str, "Columns to publish, in this order: lon,lat. Default: all.",
            also=(list,)),
     Option("dim", "plan", int, "Number of columns, if no other option tells it."),

@@ -15,9 +15,10 @@ from dpkde.cli.mass import mass
 from dpkde.cli.plan import plan
 from dpkde.cli.publish import publish
 from dpkde.cli.query import query
+from dpkde.cli.sample import sample
 from dpkde.cli.verb import Verb
 
-VERBS = (publish, plan, query, mass, grid, inspect, demo)
+VERBS = (publish, plan, query, mass, grid, sample, inspect, demo)
 
 
 def application(verbs: Iterable[Verb]) -> typer.Typer:

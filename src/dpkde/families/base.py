@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -40,6 +40,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.densities.survey import Survey
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.reading import Asked, Reading
@@ -381,6 +382,22 @@ class Layout(ABC):
         )
 
 
+class Energy(NamedTuple):
+    """Quadratic forms of a table t of sums f(x), noise included, in units of the kernel's values.
+
+    Noise of variance v on each cell adds v times the trace of a form to it, on average.
+    """
+
+    answers: float
+    """∫ ⟨t, g(y)⟩² dy over all of space, in bandwidth units."""
+    answers_trace: float
+    pairs: float
+    """Σ k(x, x′) over all pairs of records, each with itself included."""
+    pairs_trace: float
+    itself: float
+    """What a record's pair with itself adds to that, on average over where it lies."""
+
+
 class Pair(ABC):
     """One drawn (f, g), of a layout and on a lattice of 2^−bits.
 
@@ -435,6 +452,32 @@ class Pair(ABC):
         An estimate from public numbers. Random families: how much the answers of repetitions
         differ, less the variance `noise` that the noise explains. Others: a typical bias, squared.
         """
+
+    def strain(self, frame: Frame) -> float:
+        """Return how hard it is to read a table with the kernel of another frame: at most 1 to do.
+
+        f is as it is, g may be another. ParameterError where no bandwidth of that kernel would do.
+        """
+        raise ParameterError(
+            f"a table of the {self.layout.family.name} family is read with the kernel that it was "
+            "made for, and no other: ask for a release of family='spline', or of 'fourier' in many "
+            "dimensions, to choose bandwidths later"
+        )
+
+    def reread(self, frame: Frame) -> Pair:
+        """Return this pair with a g for the kernel of another frame, where `strain` allows it."""
+        self.strain(frame)
+        raise NotImplementedError  # what has a strain has a g
+
+    def energies(self, table: NDArray[np.float64]) -> Callable[[Frame], Energy]:
+        """Return sums of squares of answers over space, and of kernel values over pairs of records.
+
+        As functions of the frame by whose kernel the table is read.
+        """
+        raise ParameterError(
+            f"answers of the {self.layout.family.name} family have no integral over space in "
+            "closed form: ask for a release of family='spline'"
+        )
 
     @property
     def draws(self) -> int:
@@ -492,6 +535,14 @@ class Pair(ABC):
         self, axes: Sequence[NDArray[np.float64]]
     ) -> NDArray[np.float64] | None:
         """Return `response_norm` at all places of a grid; None likewise."""
+        return None
+
+    @property
+    def survey(self) -> Survey | None:
+        """How the table is read at the sites of a lattice; None where it has no such places.
+
+        What has one has a proper density: `dpkde.densities.lattice`.
+        """
         return None
 
 

@@ -14,6 +14,9 @@ from dpkde.errors import ParameterError
 from dpkde.numerics.numbers import LARGEST
 
 Points = NDArray[np.float64]
+_SAME = 1e-9
+"""Matrices whose axes differ by less are taken to have the same."""
+
 BandwidthLike = float | Sequence[float] | Sequence[Sequence[float]] | NDArray[Any]
 
 
@@ -84,6 +87,27 @@ class Bandwidth:
         array = np.array(self.value)
         return float(np.linalg.det(array)) if self.is_matrix else float(array.prod())
 
+    def scaled(self, factor: float) -> Bandwidth:
+        """Return a bandwidth that is `factor` times this one, along every direction."""
+        return Bandwidth.of(np.asarray(self.to_json()) * factor)
+
+    def ratios(self, other: Bandwidth, dim: int) -> NDArray[np.float64] | None:
+        """Return how many units of another bandwidth this one is, axis by axis.
+
+        By them coordinates become those of the other. None where matrices turn space differently:
+        their coordinates are then not those of one another, whatever the units.
+        """
+        if not (self.is_matrix or other.is_matrix):
+            return np.asarray(np.array(self.value) * other._inverse * np.ones(dim))
+        turned = self._matrix(dim) @ np.linalg.inv(other._matrix(dim))
+        ratios = np.diag(turned).copy()
+        same = np.abs(turned - np.diag(ratios)).max() <= _SAME * np.abs(ratios).min()
+        return ratios if same else None
+
+    def _matrix(self, dim: int) -> NDArray[np.float64]:
+        array = np.array(self.value, dtype=np.float64)
+        return array if self.is_matrix else np.diag(array * np.ones(dim))
+
     def smallest(self) -> float:
         """Return the least σ along any direction."""
         array = np.array(self.value)
@@ -102,6 +126,13 @@ class Bandwidth:
         for k in range(1, len(self.value)):
             result += offsets[:, k : k + 1] * self._inverse[k]
         return result
+
+    def unwhiten(self, coordinates: Points) -> Points:
+        """Return BΔ for each row: what `whiten` takes back."""
+        array = np.array(self.value, dtype=np.float64)
+        if not self.is_matrix:
+            return np.asarray(coordinates * array)
+        return np.asarray(np.einsum("nk,kj->nj", coordinates, array))
 
     def spans(self, halves: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how far each coordinate of B⁻¹Δ can be from zero where |Δ_k| ≤ halves_k."""

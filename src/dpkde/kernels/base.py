@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,18 @@ class Kernel(ABC):
             return self
         kept = [bandwidth.value[axis] for axis in axes]
         return type(self)(**(self.to_json() | {"bandwidth": kept}))
+
+    def scaled(self, factor: float) -> Self:
+        """Return this kernel with a bandwidth that is `factor` times its own.
+
+        >>> from dpkde import Gaussian
+        >>> Gaussian([1, 2]).scaled(0.5)
+        Gaussian(bandwidth=[0.5, 1.0])
+        """
+        if not any(field.init and field.name == "bandwidth" for field in fields(cast("Any", self))):
+            raise ParameterError(f"the {self.name} kernel has no bandwidth to set")
+        changed = {"bandwidth": self.bandwidth.scaled(factor)}
+        return cast("Self", replace(cast("Any", self), **changed))
 
     @property
     def home(self) -> str:
@@ -146,6 +158,13 @@ class Kernel(ABC):
         """
         return None
 
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Return offsets drawn from k/∫k, shape (count, dim), in bandwidth units.
+
+        Points of a smoothed density are those of its measure, moved by such offsets.
+        """
+        raise ParameterError(f"the {self.name} kernel cannot be drawn from")
+
     @property
     def partition(self) -> Partition:
         """The law of cells that x and y share with probability k(x, y): `Hashing` draws them."""
@@ -195,6 +214,35 @@ class ProductKernel(Kernel):
     def profile_transform(self, frequencies: Floats) -> Floats:
         """Return ∫ profile(t) cos ωt dt over the whole line; by quadrature, without a formula."""
         return cosine_transform(self, frequencies, _FARTHEST)
+
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Return offsets drawn from k/∫k, axis by axis; for a profile without a formula by panels.
+
+        A panel of quadrature is drawn by its mass, a place in it by rejection: exact where the
+        profile falls from the origin, and for others where it peaks at no point between Gauss's.
+        """
+        return rejected(self, generator, count * dim).reshape(count, dim)
+
+
+def rejected(kernel: ProductKernel, generator: np.random.Generator, count: int) -> Floats:
+    """Return draws from a profile, each with a random sign."""
+    edges = graded(min(kernel.profile_reach(1e-12), _FARTHEST))
+    t, mass = gauss_points(edges)
+    heights = np.maximum(kernel.profile(t), 0.0).reshape(-1, len(_POINTS))
+    masses = (heights * mass.reshape(heights.shape)).sum(axis=1)
+    ends = np.maximum(kernel.profile(edges), 0.0)
+    tops = np.maximum(heights.max(axis=1), np.maximum(ends[:-1], ends[1:]))
+    edge = np.cumsum(masses / masses.sum())[:-1]
+    draws = np.empty(count)
+    panels = np.searchsorted(edge, generator.random(count), side="right")
+    open_ = np.arange(count)
+    while open_.size:
+        low, high = edges[panels[open_]], edges[panels[open_] + 1]
+        tries = low + (high - low) * generator.random(open_.size)
+        accepted = generator.random(open_.size) * tops[panels[open_]] <= kernel.profile(tries)
+        draws[open_[accepted]] = tries[accepted]
+        open_ = open_[~accepted]
+    return np.where(generator.random(count) < 0.5, -draws, draws)
 
 
 def whitened(kernel: Kernel, points: Points, queries: Points) -> tuple[Points, Points]:

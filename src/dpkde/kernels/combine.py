@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,10 @@ class _Combined(Kernel):
             )
         least = min(part.bandwidth.smallest() for part in parts)
         vars(self).update(kernels=parts, bandwidth=Bandwidth.of(least))
+
+    def scaled(self, factor: float) -> Self:
+        """Return the combination of the same kernels, all with bandwidths `factor` times theirs."""
+        return replace(self, kernels=tuple(part.scaled(factor) for part in self.kernels))
 
     @property
     def home(self) -> str:
@@ -151,6 +155,12 @@ class Product(_Combined, ProductKernel):
         axis = 2 * float((self.profile(t) * mass).sum())
         return float(axis**dim) * self.bandwidth.determinant(dim)
 
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Draw axis by axis, for products over axes; others have no formula."""
+        if not self.is_product:
+            raise ParameterError("this product of kernels cannot be drawn from")
+        return super().draw(generator, count, dim)
+
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
         """Return sums of frequencies: characteristic functions multiply."""
         return np.asarray(sum(self._spectra(generator, count, dim)))
@@ -238,6 +248,20 @@ class Mixture(_Combined):
         """Return frequencies of a part that is drawn for each."""
         spectra = np.array(self._spectra(generator, count, dim))
         return np.asarray(spectra[self._owners(generator, count), np.arange(count)])
+
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Draw from a part, which is drawn by its weight times its integral."""
+        masses = [
+            w * part.integral(dim) for w, part in zip(self.weights, self.kernels, strict=True)
+        ]
+        edges = np.cumsum(np.array(masses) / sum(masses))[:-1]
+        owners = np.searchsorted(edges, generator.random(count), side="right")
+        offsets = np.empty((count, dim))
+        for number, part in enumerate(self.kernels):
+            own = owners == number
+            drawn = part.bandwidth.unwhiten(part.draw(generator, int(own.sum()), dim))
+            offsets[own] = drawn / self.bandwidth.smallest()
+        return offsets
 
     def blur(self, dim: int) -> Blur | None:
         """The scales of all the parts, where each has some, and one bandwidth for all axes."""

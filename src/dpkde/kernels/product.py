@@ -91,6 +91,10 @@ class Gaussian(_Scaled):
         """A single scale."""
         return ONE_SCALE
 
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Draw N(0, I/2)."""
+        return generator.standard_normal((count, dim)) / math.sqrt(2)
+
     def profile(self, offsets: Floats) -> Floats:
         """Return e^{−t²}: the Gaussian is a product over axes, a matrix bandwidth included."""
         return np.exp(-np.square(offsets))
@@ -145,6 +149,10 @@ class Laplacian(_Scaled):
         """By error functions, axis by axis."""
         return AxisBlur(laplacian_axis)
 
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Draw Laplace(1) on each axis."""
+        return generator.laplace(size=(count, dim))
+
     def profile(self, offsets: Floats) -> Floats:
         """Return e^{−|t|}."""
         return np.exp(-np.abs(offsets))
@@ -191,6 +199,10 @@ class Cauchy(_Scaled):
     def blur(self, dim: int) -> Blur:
         """By Voigt profiles, axis by axis."""
         return AxisBlur(cauchy_axis)
+
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Draw a standard Cauchy number on each axis."""
+        return generator.standard_cauchy((count, dim))
 
     def profile(self, offsets: Floats) -> Floats:
         """Return 1/(1 + t²)."""
@@ -252,6 +264,10 @@ class Hat(_Scaled):
             accepted = np.isfinite(y) & (generator.random(tries) < height)
             frequencies = np.concatenate([frequencies, 2 * y[accepted]])
         return np.asarray(frequencies[: count * dim].reshape(count, dim))
+
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Draw the difference of two uniform numbers on each axis."""
+        return generator.random((count, dim)) - generator.random((count, dim))
 
     def profile(self, offsets: Floats) -> Floats:
         """Return max(0, 1 − |t|)."""

@@ -146,6 +146,18 @@ class ExponentialLp(ProductKernel):
             return gamma_scales(0.5, lambda g: 1 / (4 * g))
         return known.get((self.p, self.power))
 
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Draw R·G/‖G‖_p: |G_k|^p ~ Gamma(1/p) on each axis, R^power ~ Gamma(d/power)."""
+        signs = np.where(generator.random((count, dim)) < 0.5, -1.0, 1.0)
+        powers = generator.gamma(1 / self.p, size=(count, dim))
+        with np.errstate(all="ignore"):
+            axes = signs * powers ** (1 / self.p)
+            if self.is_product:
+                return np.asarray(axes)
+            norms = powers.sum(axis=1, keepdims=True) ** (1 / self.p)
+            lengths = generator.gamma(dim / self.power, size=(count, 1)) ** (1 / self.power)
+            return np.asarray(lengths * axes / norms)
+
     def profile(self, offsets: Floats) -> Floats:
         """Return e^{−|t|^p}, the factor of an axis where power = p."""
         return np.exp(-(np.abs(offsets) ** self.p))
@@ -228,6 +240,11 @@ class Matern(_Radial):
         scale = np.sqrt(self.nu / generator.gamma(self.nu, size=(count, 1)))
         return np.asarray(scale * generator.standard_normal((count, dim)))
 
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Draw √V·N(0, I), V = Gamma(ν + d/2)/ν: its transform is (1 + ‖ω‖²/2ν)^{−ν−d/2}."""
+        scale = np.sqrt(generator.gamma(self.nu + dim / 2, size=(count, 1)) / self.nu)
+        return np.asarray(scale * generator.standard_normal((count, dim)))
+
     def blur(self, dim: int) -> Blur:
         """E e^{−s·r²} with s = ν/2G, G ~ Gamma(ν): the mixture that the spectrum draws from."""
         return gamma_scales(self.nu, lambda g: self.nu / (2 * g))
@@ -280,6 +297,12 @@ class RationalQuadratic(_Radial):
         """Draw ω = √(2τ)·N(0, I), τ ~ Gamma(a)/a."""
         rate = generator.gamma(self.alpha, size=(count, 1)) / self.alpha
         return np.asarray(np.sqrt(2 * rate) * generator.standard_normal((count, dim)))
+
+    def draw(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
+        """Draw √(a/2G)·N(0, I), G ~ Gamma(a − d/2): a multivariate t law, for a > d/2."""
+        self.integral(dim)  # refuses where it is infinite
+        scale = np.sqrt(self.alpha / 2 / generator.gamma(self.alpha - dim / 2, size=(count, 1)))
+        return np.asarray(scale * generator.standard_normal((count, dim)))
 
     def blur(self, dim: int) -> Blur:
         """E e^{−s·r²} with s = G/a, G ~ Gamma(a)."""

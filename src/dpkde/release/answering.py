@@ -17,15 +17,28 @@ from dpkde.planning.promise import Promise
 from dpkde.privacy.budget import Spend
 from dpkde.privacy.laws import Law
 from dpkde.privacy.statement import PrivacyStatement
-from dpkde.release import answers, distribution, intervals, maps, marginals, regions
+from dpkde.release import (
+    answers,
+    bandwidths,
+    denoising,
+    distribution,
+    intervals,
+    maps,
+    marginals,
+    regions,
+)
 from dpkde.release.marginals import Conditional
 from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
+    from dpkde.densities.base import Density
+    from dpkde.densities.report import SampleReport
     from dpkde.families.base import Family
     from dpkde.kernels import Kernel
     from dpkde.release.assistance import Assistance
     from dpkde.release.maps import Map
+    from dpkde.release.release import Release
+    from dpkde.release.views import View
     from dpkde.space.domain import Domain
 
 
@@ -55,6 +68,7 @@ class Answering:
     privacy: PrivacyStatement
     promise: Promise | None
     rate: Fraction
+    _found: dict[str, Any]
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -65,10 +79,6 @@ class Answering:
     def _assistance(self) -> Assistance | None:
         """What helps to answer, where a model was fitted."""
         return None
-
-    def _viewed(self, plan: Plan) -> Answering:
-        """Return another reading of the same table, by a plan whose table has the same cells."""
-        raise NotImplementedError  # abstract
 
     @property
     def kernel(self) -> Kernel:
@@ -94,6 +104,15 @@ class Answering:
     def columns(self) -> tuple[str, ...] | None:
         """Names of the columns, if they were given."""
         return self.plan.columns
+
+    @property
+    def _source(self) -> Release:
+        """The release whose table this is."""
+        raise NotImplementedError  # abstract
+
+    def _viewed(self, plan: Plan) -> View:
+        """Return the release's table, read by another plan."""
+        raise NotImplementedError  # abstract
 
     def law(self, purpose: str) -> Law | None:
         """Return the law of the noise on ``"table"`` or ``"count"``; None if there was none."""
@@ -366,3 +385,105 @@ class Answering:
             As in `kde`.
         """
         return maps.grid(self, shape, bounds, clip=clip, assisted=assisted)
+
+    def denoise(self) -> Density:
+        """Return the proper density of this release: not negative, of total mass one.
+
+        For `Spline`: weights at sites that could be those of records, whose KDE is nearest to the
+        noisy one (`dpkde.densities.fitting`). Where the table shows nothing above its noise there
+        is nothing; dense parts keep their answers. Along axes much narrower than the bandwidth,
+        records lie evenly about the mean that the table tells. For `Fourier`: the density of the
+        fitted `model`, without the correction that `kde` adds. Other tables have none.
+
+        The same file gives the same density, computed when first asked for: within a second for
+        tables of ten thousand cells, some seconds for a million. It costs no privacy.
+        """
+        if "density" not in self._found:
+            self._found["density"] = denoising.denoised(self)
+        density: Density = self._found["density"]
+        return density
+
+    def density(self, queries: QueriesLike, *, support: str = "space") -> NDArray[np.float64]:
+        """Return the density of the denoised release at each query, by volume in data units.
+
+        Parameters
+        ----------
+        queries
+            As for `kde`.
+        support
+            ``"space"``: its integral over all of space is one; the kernel carries some of it
+            beyond the bounds. ``"bounds"``: its integral over the box is one, by folding what lies
+            beyond back at the faces; zero outside.
+        """
+        return self.denoise().density(queries, support=support)
+
+    def log_density(self, queries: QueriesLike, *, support: str = "space") -> NDArray[np.float64]:
+        """Return the logarithm of `density`: −∞ where that is zero, and never NaN but for NaN."""
+        return self.denoise().log_density(queries, support=support)
+
+    def sample(
+        self, n: int, *, seed: int | None = None, support: str = "space", smoothed: bool = True
+    ) -> NDArray[np.float64]:
+        """Return n synthetic points, shape (n, dim): independent draws from `density`, exactly.
+
+        For `Fourier` they are points of the fitted model, without the correction that `kde` adds.
+        They follow the smoothed density, so details narrower than the bandwidth are gone, and no
+        point is a record; `sample_report` compares them with the release.
+
+        Parameters
+        ----------
+        n
+            How many.
+        seed
+            Of this public randomness: the same seed gives the same points.
+        support
+            ``"bounds"`` folds points beyond the bounds back into them.
+        smoothed
+            False leaves out the kernel's offsets: shares of regions are then nearer to those of
+            the records, as are the points' own KDE and this release's.
+        """
+        return self.denoise().sample(n, seed=seed, support=support, smoothed=smoothed)
+
+    def sample_report(self, points: QueriesLike, *, most: int = 1000) -> SampleReport:
+        """Return how the KDE of a sample compares with this release's; see `SampleReport`."""
+        return denoising.compared(self, points, most)
+
+    def with_kernel(self, kernel: Kernel) -> View:
+        """Return the same table read with another kernel or bandwidth. Costs no privacy.
+
+        The view answers as a release does, with errors of its own; `promise` is None, and it is
+        not a file. `Spline` tables serve every product kernel that is not too narrow for their
+        mesh: one whose fit is off by at most a tenth of a typical answer, or by no more than the
+        release itself. A wider kernel lets more noise through than a release made for it would.
+        `Fourier` tables serve kernels near their own, by weights for their frequencies, and only
+        very near ones in many dimensions. What does not work is refused, with the bandwidth that
+        would.
+
+        Parameters
+        ----------
+        kernel
+            Such as ``dpkde.Gaussian(0.05)``, or ``release.kernel.scaled(2)``. A matrix bandwidth
+            may be multiplied by a number, and no more.
+        """
+        return self._viewed(bandwidths.reread(self._source, kernel))
+
+    def bandwidths(self) -> NDArray[np.float64]:
+        """Return the bandwidths that `with_kernel` takes, for the kernel that was published.
+
+        Up to 17 multiples of the published bandwidth, itself among them, at about equal ratios:
+        from the narrowest that the table can serve to one as wide as the bounds, or the widest
+        that it can. Shape (count,), or (count, dim) for a bandwidth per axis, or (count, dim, dim)
+        for a matrix.
+        """
+        return bandwidths.bandwidths(self._source)
+
+    def best_bandwidth(self) -> float | NDArray[np.float64]:
+        """Return the bandwidth whose density, as it is released, has the least estimated L2 risk.
+
+        The risk is ∫(f̂ − f)² over all of space, f̂ being the unclipped KDE over the kernel's
+        integral and f the density of which the records are a sample. It is estimated from the
+        noisy table alone, without bias: least squares cross-validation, less what noise adds to it,
+        so that f̂ counts with its noise. For `Spline` tables, in the range of `bandwidths`; at its
+        lower end the best may be one that the mesh cannot show.
+        """
+        return bandwidths.best_bandwidth(self._source)

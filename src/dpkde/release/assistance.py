@@ -13,7 +13,7 @@ is nearer to the truth on average, and no query's error is much larger (``assist
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +24,7 @@ from dpkde.assisted.cloud import SCALES, Cloud, Frequencies
 from dpkde.assisted.folds import FOLDS, predicted
 from dpkde.errors import ParameterError
 from dpkde.families.fourier.family import FourierPair
+from dpkde.families.fourier.reweighted import ReweightedPair
 from dpkde.kernels import Points
 from dpkde.release.parts import FittedModel, NoisyMean
 from dpkde.space.domain import Box
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dpkde.kernels.blur import Blur
     from dpkde.release.answering import Answering
     from dpkde.release.release import Release
+    from dpkde.release.views import View
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +67,7 @@ class Assistance:
     blur: Blur
 
     @property
-    def pair(self) -> FourierPair:
+    def pair(self) -> FourierPair | ReweightedPair:
         """The frequencies."""
         pair = self.release.plan.pair
         assert isinstance(pair, FourierPair)  # as the part has checked
@@ -90,7 +92,7 @@ class Assistance:
     @cached_property
     def residual(self) -> Floats:
         """The table less what the model expects of it, in the table's units."""
-        expected = predicted(self.clouds, _frequencies(self.pair))
+        expected = predicted(self.clouds, _frequencies(self.release))
         parts = np.concatenate([expected.real, expected.imag])
         return np.asarray(self.release.table - parts * _scale(self.release))
 
@@ -151,6 +153,50 @@ def of_model(release: Release, model: FittedModel | None) -> Assistance | None:
     return None if blur is None else Assistance(release, model, blur)
 
 
+@dataclass(frozen=True, eq=False)
+class Borrowed(Assistance):
+    """The model of a release, for a view of its frequencies with another kernel.
+
+    How much of a correction is noise was judged for the kernel that was published: here all of it
+    is kept, and answers are U.
+    """
+
+    view: View
+    ratios: Floats
+    """The published bandwidth over the view's, axis by axis."""
+
+    @property
+    def pair(self) -> FourierPair | ReweightedPair:
+        """The weighted frequencies."""
+        pair = self.view.plan.pair
+        assert isinstance(pair, ReweightedPair)
+        return pair
+
+    @cached_property
+    def _kdes(self) -> list[Callable[[Floats], Floats]]:
+        return [cloud.scaled(self.ratios).seen_by(self.blur) for cloud in self.clouds]
+
+
+def of_view(view: View) -> Assistance | None:
+    """Return the assistance of a view: the release's own, with its model seen by another kernel."""
+    release, frame = view.release, view.plan.frame
+    if view.plan.pair is release.plan.pair:
+        return release._assistance
+    blur = frame.kernel.blur(frame.dim)
+    ratios = release.kernel.bandwidth.ratios(frame.kernel.bandwidth, frame.dim)
+    if not isinstance(view.plan.pair, ReweightedPair) or blur is None or ratios is None:
+        return None
+    model = release.model
+    if model is None or model.weights is None:
+        return None
+    stretched = model.axes is not None or np.ptp(ratios) > 0
+    if stretched and not blur.takes_axes(frame.dim, model.weights.shape[1]):
+        return None
+    if model.factors is not None and not blur.takes_factors:
+        return None
+    return Borrowed(release, replace(model, kept=1.0, limit=0.0), blur, view, ratios)
+
+
 def can_be_fitted(release: Release) -> bool:
     """Tell whether a model may be tried: Fourier pairs, of a kernel that averages over clouds."""
     return release.plan.layout.can_be_modelled
@@ -162,8 +208,7 @@ def fitted(release: Release) -> FittedModel | None:
     Costs no privacy, and some seconds where there are thousands of frequencies and columns. It
     never raises: where a fit fails, answers are plain.
     """
-    pair = release.plan.pair
-    if not isinstance(pair, FourierPair) or not can_be_fitted(release):
+    if not can_be_fitted(release):
         return None
     from dpkde.assisted.crossfit import fit
 
@@ -178,7 +223,7 @@ def fitted(release: Release) -> FittedModel | None:
         with np.errstate(all="ignore"):
             found = fit(
                 cosines + 1j * sines,
-                _frequencies(pair),
+                _frequencies(release),
                 noise,
                 _starts(release),
                 takes_factors=blur.takes_factors,
@@ -202,7 +247,9 @@ def _scale(release: Release) -> float:
     return float(release.rate) * release.count * 2.0**release.plan.bits
 
 
-def _frequencies(pair: FourierPair) -> Frequencies:
+def _frequencies(release: Release) -> Frequencies:
+    pair = release.plan.pair
+    assert isinstance(pair, FourierPair)  # as the part has checked
     return Frequencies(pair.frequencies, pair.unit)
 
 

@@ -167,8 +167,11 @@ class Release(Answering, Filed):
         """The noisy sums, in units of 2^−bits; read-only."""
         return self._table
 
+    @property
+    def _source(self) -> Release:
+        return self
+
     def _viewed(self, plan: Plan) -> View:
-        """Return a view of the table, by a plan whose table has the same cells."""
         return View(self, plan)
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dpkde.errors import ParameterError
 from dpkde.planning.plan import Plan, describe
 from dpkde.privacy.statement import PrivacyStatement
+from dpkde.release import assistance
 from dpkde.release.answering import Answering
 
 if TYPE_CHECKING:
@@ -25,20 +26,26 @@ if TYPE_CHECKING:
 class View(Answering):
     """A release, read by another plan whose table has the same cells."""
 
-    __slots__ = ("plan", "promise", "release")
+    __slots__ = ("_found", "plan", "promise", "release")
 
+    _found: dict[str, Any]
     release: Release
 
     def __init__(self, release: Release, plan: Plan) -> None:
+        object.__setattr__(self, "_found", {})
         object.__setattr__(self, "release", release)
         object.__setattr__(self, "plan", plan)
         object.__setattr__(self, "promise", None)
+        object.__setattr__(self, "_found", {})
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a view is frozen")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a view is frozen")
+
+    def __reduce__(self) -> Any:
+        return View, (self.release, self.plan)
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -60,8 +67,23 @@ class View(Answering):
         """That of the release."""
         return self.release.rate
 
+    @property
+    def _assistance(self) -> assistance.Assistance | None:
+        if "assistance" not in self._found:
+            self._found["assistance"] = assistance.of_view(self)
+        helper: assistance.Assistance | None = self._found["assistance"]
+        return helper
+
+    @property
+    def _source(self) -> Release:
+        if self.dim != self.release.dim:
+            raise ParameterError(
+                "this is a view of some columns: ask its release for another kernel first, "
+                "release.with_kernel(…).marginal([…])"
+            )
+        return self.release
+
     def _viewed(self, plan: Plan) -> View:
-        """Return another view of the same release."""
         return View(self.release, plan)
 
     def save(self, path: str | os.PathLike[str]) -> None:

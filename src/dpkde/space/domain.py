@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -62,6 +62,10 @@ class Domain(ABC):
     @abstractmethod
     def _settle(self, rows: Points) -> tuple[Points, Mask]:
         """Return finite rows moved inside, and which of them count."""
+
+    def nearest(self, rows: Points) -> Points:
+        """Return the nearest allowed point of each, for points that are public."""
+        return self._settle(rows)[0]
 
     def to_json(self) -> dict[str, Any]:
         """Return the parameters, without the kind."""
@@ -223,6 +227,10 @@ class Ball(Domain):
     def reach(self, dim: int) -> float:
         """Return the radius."""
         return self.radius
+
+    def nearest(self, rows: Points) -> Points:
+        """Return points outside moved along the radius."""
+        return replace(self, outside="clip")._settle(rows)[0]
 
     def _settle(self, rows: Points) -> tuple[Points, Mask]:
         offsets = np.clip(rows, -HUGE, HUGE) - np.array(self.center)

@@ -130,6 +130,18 @@ class Frame:
             located = self.kernel.bandwidth.whiten(queries - self.domain.origin(self.dim))
             return np.clip(located, -LARGEST, LARGEST, out=located)
 
+    def point_at(self, coordinates: Points) -> Points:
+        """Return the points with these coordinates: what `locate` takes back."""
+        return np.asarray(
+            self.domain.origin(self.dim) + self.kernel.bandwidth.unwhiten(coordinates)
+        )
+
+    def beyond(self, coordinates: Points) -> NDArray[np.float64]:
+        """Return how far coordinates lie outside the domain, by the axis where that is most."""
+        points = self.point_at(coordinates)
+        apart = self.kernel.bandwidth.whiten(self.domain.nearest(points) - points)
+        return np.asarray(np.abs(apart).max(axis=1, initial=0.0))
+
     def reach(self) -> float | None:
         """Return how far records lie from the origin at most, in bandwidth units.
 

@@ -78,6 +78,13 @@ def _copy_rows(path: Path, start: int, stop: int) -> NDArray[Any]:
     return np.array(rows[start:stop])
 
 
+def parquet_of(path: Path, names: Sequence[str], rows: NDArray[Any]) -> None:
+    """Write rows of numbers to a Parquet file, a column for each name."""
+    arrow, parquet = _arrow("pyarrow"), _arrow("pyarrow.parquet")
+    columns = [arrow.array(np.ascontiguousarray(column)) for column in rows.T]
+    parquet.write_table(arrow.Table.from_arrays(columns, names=list(names)), path)
+
+
 def _arrow(module: str) -> Any:
     try:
         return importlib.import_module(module)

@@ -41,7 +41,7 @@ from dpkde.families.base import (
     spread_of_repetitions,
 )
 from dpkde.families.comparison import Comparison, Kind
-from dpkde.families.fourier import spectrum
+from dpkde.families.fourier import reweighted, spectrum
 from dpkde.families.reading import Asked, Reading, rows_of
 from dpkde.kernels import Points
 from dpkde.privacy.amounts import Bounds
@@ -140,12 +140,16 @@ class Fourier(Family):
 
 @dataclass(frozen=True, eq=False)
 class FourierLayout(Layout):
-    """D frequencies, and how finely coordinates are rounded."""
+    """D frequencies, and how finely coordinates are rounded.
+
+    `is_weighted`: they were drawn for another kernel, and count with weights; see `reweighted`.
+    """
 
     family: Fourier
     frame: Frame
     frequencies: int
     step_bits: int
+    is_weighted: bool = False
 
     def bounds(self, bits: int) -> Bounds:
         """2D cells for pairs, D for the phase form.
@@ -167,10 +171,10 @@ class FourierLayout(Layout):
         """A record far from the query is worst: ½ + ½k(2Δ) − k(Δ)² ≤ 9/16 where the kernel fades.
 
         Coordinates are rounded to a step, so that x − y moves by a step at most. None where records
-        may be moved from beyond the reach of the steps.
+        may be moved from beyond the reach of the steps, and for weights, which have no bound.
         """
         d, frame, reach = self.frequencies, self.frame, self.frame.reach()
-        if reach is None or reach * 2.0**self.step_bits > _LIMIT:
+        if self.is_weighted or reach is None or reach * 2.0**self.step_bits > _LIMIT:
             return None
         bias = frame.kernel.modulus(frame.dim, 2.0**-self.step_bits) + 4 * 2.0**-bits + 1e-6
         variance = 9 / 16 if frame.kernel.fades else 1.0
@@ -208,7 +212,7 @@ class FourierLayout(Layout):
     @property
     def can_be_modelled(self) -> bool:
         """Whether a model is fitted to such tables: pairs, of a kernel that can be blurred."""
-        if self.family.form != "pairs" or self.frequencies < FEWEST:
+        if self.family.form != "pairs" or self.frequencies < FEWEST or self.is_weighted:
             return False
         return self.frame.kernel.blur(self.frame.dim) is not None
 
@@ -238,7 +242,8 @@ class FourierLayout(Layout):
     @property
     def summary(self) -> str:
         """D and the form, as in ``fourier 1024 (pairs)``."""
-        return f"fourier {self.frequencies} ({self.family.form})"
+        weighted = ", weighted" * self.is_weighted
+        return f"fourier {self.frequencies} ({self.family.form}{weighted})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,6 +390,14 @@ class FourierPair(Pair):
             return np.full(len(queries), 1 / math.sqrt(self.count) / 2**self.bits)
         cosines = turn_twin(self._phases(self.frame.locate(queries)), 22)[0] / 2.0**22
         return np.asarray(np.sqrt((cosines**2).sum(axis=1)) * (2 / self.count / 2**self.bits))
+
+    def strain(self, frame: Frame) -> float:
+        """Return how many frequencies weights for another kernel leave, against how many must."""
+        return reweighted.strain(self.layout, frame)
+
+    def reread(self, frame: Frame) -> Pair:
+        """Return the same frequencies, with weights for another kernel."""
+        return reweighted.reread(self, frame)
 
     def _steps(
         self, coordinates: Points, counts: Mask

@@ -15,7 +15,7 @@ kernel's reach. The release holds ∏(intervals_k + p_k) cells.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.base import (
     USUAL_SMOOTHNESS,
+    Energy,
     Family,
     Layout,
     Outlook,
@@ -39,9 +40,10 @@ from dpkde.families.base import (
 )
 from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.reading import Asked, Factor, Reading, Separable, Stored, rows_of
-from dpkde.families.spline import forecast, narrow, worst
+from dpkde.families.spline import energy, forecast, narrow, rereading, worst
 from dpkde.families.spline.bsplines import FADED, FARTHEST, MAX_DEGREE, PHASES, Response, axis_fit
 from dpkde.families.spline.grid import Grid, unbounded
+from dpkde.families.spline.survey import SplineSurvey
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.privacy.amounts import Bounds
@@ -170,15 +172,25 @@ class Spline(Family):
 
 @dataclass(frozen=True, eq=False)
 class SplineLayout(Layout):
-    """A grid of nodes, with the degree, spacing and ridge of each axis."""
+    """A grid of nodes, with the degree, spacing and ridge of each axis.
+
+    Attributes
+    ----------
+    cells
+        Where they lie, if that was settled for another kernel; None: as the family says.
+    smoothness
+        Of usual data, one number or one per splined axis, see `Guess`.
+    """
 
     family: Spline
     frame: Frame
+    cells: Grid | None = None
+    smoothness: float | NDArray[np.float64] = USUAL_SMOOTHNESS
 
     @cached_property
     def grid(self) -> Grid:
         """Where the cells lie."""
-        return Grid.of(self.family, self.frame)
+        return Grid.of(self.family, self.frame) if self.cells is None else self.cells
 
     def bounds(self, bits: int) -> Bounds:
         """L1 is 2^bits exactly; L2 by the largest squares of each axis; see the proof."""
@@ -198,6 +210,11 @@ class SplineLayout(Layout):
     def nanoseconds(self) -> float:
         """What a record takes, roughly."""
         return 30 + 10 * self.frame.dim + 4 * self.grid.parts
+
+    @cached_property
+    def usual_error(self) -> float:
+        """The relative error of the fit on usual data."""
+        return self.quality[1].error(self.smoothness)
 
     def predict(self, outlook: Outlook) -> Prediction:
         """Noise: the best law's, times the gains of all axes; approximation: see `forecast`."""
@@ -388,8 +405,30 @@ class SplinePair(Pair):
         self, queries: Points, table: NDArray[np.float64], noise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the square of a typical bias: the relative error of the fit, times the answer."""
-        error = self.layout.quality[1].error(USUAL_SMOOTHNESS)
-        return np.asarray((error * self.respond(queries, table)) ** 2)
+        return np.asarray((self.layout.usual_error * self.respond(queries, table)) ** 2)
+
+    def strain(self, frame: Frame) -> float:
+        """Return the error of the fit to another product kernel, over the most that is read."""
+        return rereading.strain(self.layout, frame)
+
+    def reread(self, frame: Frame) -> SplinePair:
+        """Return the fit to another product kernel on the same nodes."""
+        return SplinePair(rereading.layout(self.layout, frame), self.bits)
+
+    def energies(self, table: NDArray[np.float64]) -> Callable[[Frame], Energy]:
+        """Return quadratic forms of the table, a matrix for each axis; see `energy`."""
+        waves = energy.Waves.of(table / 2**self.bits, self.grid)
+
+        def of_frame(frame: Frame) -> Energy:
+            grid = rereading.layout(self.layout, frame).grid
+            return energy.of_waves(frame.kernel.shape, grid, waves)
+
+        return of_frame
+
+    @cached_property
+    def survey(self) -> SplineSurvey:
+        """The table at sites."""
+        return SplineSurvey(self.frame.kernel.shape, self.grid, self.bits)
 
     def group_numbers(self, located: Points) -> NDArray[np.float64]:
         """Return what narrow axes say to each query: one number for each cell of their group."""

@@ -66,7 +66,7 @@ MOST_PARTS = 1 << 12
 WIDEST_SPACING = 8.0
 """Most bandwidths between the nodes of a splined axis."""
 _LEAST_TRIED = 0.02
-_MOST_NEAR = 1 << 16
+MOST_NEAR = 1 << 16
 """Most nodes to one side that a query may look at."""
 _SPACINGS = tuple(round(1.6 * 1.04**-i, 4) for i in range(60))
 _WORTH = ((1, 0.55, 2.0), (2, 0.35, 1.6), (3, 0.0, 1.3), (4, 0.0, 0.9), (5, 0.0, 0.8))
@@ -97,7 +97,7 @@ def settle(family: Spline, frame: Frame) -> Spline:
             )
     kernel = frame.kernel.shape
     reach = min(kernel.profile_reach(1e-8), FARTHEST)
-    if reach > _MOST_NEAR * min(spacings):
+    if reach > MOST_NEAR * min(spacings):
         raise ParameterError(
             f"a spacing of {min(spacings):g} bandwidths is too small for a kernel that reaches "
             f"{reach:.3g} of them"
@@ -191,8 +191,8 @@ class Losses:
     lines: NDArray[np.float64]
     rest: float
 
-    def error(self, smoothness: float) -> float:
-        """Return the relative error of a KDE value."""
+    def error(self, smoothness: float | NDArray[np.float64]) -> float:
+        """Return the relative error of a KDE value; smoothness may be one number per axis."""
         remains = remaining(self.halves, self.spacings, smoothness)
         shared = remains**0.75 * np.sqrt(self.scatter)
         together = float(shared.sum()) ** 2 - float((shared**2).sum())
@@ -244,7 +244,9 @@ def quality(kernel: ProductKernel, grid: Grid) -> tuple[float, Losses]:
 
 
 def remaining(
-    half: NDArray[np.float64], spacing: NDArray[np.float64], smoothness: float
+    half: NDArray[np.float64],
+    spacing: NDArray[np.float64],
+    smoothness: float | NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return κ² = REMAINS·e^{−s·ALIAS/h}: what remains of the scatter, squared."""
     smooth = np.minimum(smoothness, (2 * half / NARROW) ** 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -66,11 +66,8 @@ class Axis:
     degree: int
     spacing: float
     ridge: float
-
-    @property
-    def intervals(self) -> int:
-        """How many intervals cover it."""
-        return count_intervals(self.half, self.spacing)
+    intervals: int
+    """How many cover it."""
 
     @property
     def nodes(self) -> int:
@@ -120,7 +117,8 @@ class Grid:
                 narrow.append((k, half))
                 tilts.append((k, half, slopes[k]))
             else:
-                axes.append(Axis(k, half, degrees[k], spacings[k], ridges[k]))
+                count = count_intervals(half, spacings[k])
+                axes.append(Axis(k, half, degrees[k], spacings[k], ridges[k], count))
         return cls(tuple(axes), tuple(narrow), tuple(tilts), family.arch or 0)
 
     def along(self, columns: Sequence[int]) -> Grid:
@@ -131,6 +129,24 @@ class Grid:
             tuple(entry for entry in self.tilts if entry[0] in columns),
             self.arch,
         )
+
+    def rescaled(self, ratios: Floats) -> Grid:
+        """Return the same cells in other units: coordinates are `ratios` times as large."""
+
+        def half(column: int, before: float) -> float:
+            return max(before * float(ratios[column]), LEAST_HALF)
+
+        axes = (
+            replace(
+                axis,
+                half=half(axis.column, axis.half),
+                spacing=axis.spacing * float(ratios[axis.column]),
+            )
+            for axis in self.axes
+        )
+        narrow = ((column, half(column, before)) for column, before in self.narrow)
+        tilts = ((column, half(column, before), share) for column, before, share in self.tilts)
+        return Grid(tuple(axes), tuple(narrow), tuple(tilts), self.arch)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -1,0 +1,176 @@
+"""What every proper density answers."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.densities.reflection import check_support, folded
+from dpkde.errors import ParameterError
+from dpkde.kernels import Points
+from dpkde.numerics.numbers import is_whole
+from dpkde.numerics.pool import mapped
+from dpkde.space.frame import Frame
+from dpkde.space.queries import places_of
+from dpkde.tables.arrays import QueriesLike
+
+Floats = NDArray[np.float64]
+
+CHUNK_QUERIES = 4096
+_MOST_NUMBERS = 1 << 31
+
+
+@dataclass(frozen=True, eq=False)
+class Density(ABC):
+    """A measure on the frame's space, smoothed by its kernel: not negative, of total mass one.
+
+    Attributes
+    ----------
+    frame
+        Kernel, domain and dimension.
+    columns
+        Names of the columns, if they were given.
+    """
+
+    frame: Frame
+    columns: tuple[str, ...] | None
+    caveat: ClassVar[str | None] = None
+    """What anyone who uses it should know, in a line."""
+
+    @abstractmethod
+    def _kde(self, located: Points) -> Floats:
+        """Return Σ w·k at coordinates."""
+
+    @abstractmethod
+    def _folded_kde(self, located: Points) -> Floats:
+        """Return the same with all that lies beyond the bounds folded into them."""
+
+    @abstractmethod
+    def _draw(self, generator: np.random.Generator, count: int) -> Points:
+        """Return coordinates of points of the measure, before the kernel moves them."""
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return self.frame.dim
+
+    @cached_property
+    def _integral(self) -> float:
+        try:
+            integral = self.frame.kernel.integral(self.dim)
+        except OverflowError:
+            integral = math.inf
+        if not 0 < integral < math.inf:
+            raise ParameterError(
+                f"densities over {self.dim} columns in these units are beyond the numbers that "
+                "can be written: ask kde, which is the density times the kernel's integral"
+            )
+        return integral
+
+    def kde(self, queries: QueriesLike) -> Floats:
+        """Return the denoised KDE at each query: the density times the kernel's integral."""
+        return self._answered(queries, self._kde)
+
+    def density(self, queries: QueriesLike, *, support: str = "space") -> Floats:
+        """Return the density at each query, by volume in the units of the columns.
+
+        Parameters
+        ----------
+        queries
+            As for `Release.kde`. A query that is not finite gets NaN.
+        support
+            ``"space"``: a density over all of space, which the kernel carries beyond the bounds.
+            ``"bounds"``: over the box alone, what lies beyond being folded back at its faces; zero
+            outside.
+        """
+        integral = self._integral
+        if not check_support(support, self.frame):
+            return self.kde(queries) / integral
+        return self._answered(queries, self._within) / integral
+
+    def _within(self, located: Points) -> Floats:
+        halves = self.frame.halves()
+        assert halves is not None
+        outside = (np.abs(located) > halves * (1 + 1e-12)).any(axis=1)
+        values = self._folded_kde(np.clip(located, -halves, halves))
+        return np.where(outside, 0.0, values)
+
+    def log_density(self, queries: QueriesLike, *, support: str = "space") -> Floats:
+        """Return the logarithm of `density`: −∞ where that is zero.
+
+        It is where nothing of the measure is within the kernel's reach, or so little that the
+        density is below the least number.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.density(queries, support=support))
+
+    def sample(
+        self, n: int, *, seed: int | None = None, support: str = "space", smoothed: bool = True
+    ) -> Points:
+        """Return n independent points of the density, shape (n, dim), exactly.
+
+        Parameters
+        ----------
+        n
+            How many.
+        seed
+            Of this randomness, which is public: the same seed gives the same points, None others
+            each time.
+        support
+            ``"bounds"``: folded into the box, as `density` is.
+        smoothed
+            True: a point of the measure, moved by an offset that is drawn from the kernel. False:
+            not moved, or by less than the sites are apart; nearer to the records, whose KDE the
+            measure has, and shares of regions nearer to theirs; but `density` is another.
+        """
+        if not is_whole(n) or not 0 <= n * self.dim <= _MOST_NUMBERS:
+            raise ParameterError(
+                f"n must be a whole number of points, with at most 2^31 numbers in all, got {n!r}"
+            )
+        if seed is not None and not (is_whole(seed) and seed >= 0):
+            raise ParameterError(
+                f"seed must be a whole number, not negative, or None, got {seed!r}"
+            )
+        if not isinstance(smoothed, (bool, np.bool_)):
+            raise ParameterError(f"smoothed must be True or False, got {smoothed!r}")
+        within, count = check_support(support, self.frame), int(n)
+        generator = np.random.default_rng(seed)
+        coordinates = self._draw(generator, count)
+        if smoothed:
+            coordinates = coordinates + self.frame.kernel.draw(generator, count, self.dim)
+        else:
+            coordinates = coordinates + self._jitter(generator, count)
+        points = self.frame.point_at(coordinates)
+        return folded(points, self.frame) if within else points
+
+    def _jitter(self, generator: np.random.Generator, count: int) -> Points:
+        """Return offsets that hide where points of the measure lie, where that is on a lattice."""
+        return np.zeros((count, self.dim))
+
+    def standard_error(self, queries: QueriesLike) -> Floats:
+        """Refuse: no error is known that covers.
+
+        What is near zero was put there, and what is dense left as it was: the error depends on
+        the data. `Release.standard_error` and `Release.interval` are those of the noisy answers.
+        """
+        raise ParameterError(
+            "a denoised density has no standard error: how much was denoised depends on the data. "
+            "Ask standard_error or interval of the release itself, whose answers are unbiased"
+        )
+
+    def _answered(self, queries: QueriesLike, function: Any) -> Floats:
+        places = places_of(queries, self.frame, self.columns)
+        finite = np.asarray(np.isfinite(places).all(axis=1))
+        rows = np.where(finite[:, np.newaxis], places, 0.0)
+        starts = range(0, len(rows), CHUNK_QUERIES)
+        chunks = (self.frame.locate(rows[start : start + CHUNK_QUERIES]) for start in starts)
+        results = mapped(function, chunks) if len(rows) > CHUNK_QUERIES else map(function, chunks)
+        answers = np.concatenate([np.empty(0), *results])
+        answers[~finite] = math.nan
+        return answers
