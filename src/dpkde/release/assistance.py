@@ -182,9 +182,11 @@ def of_view(view: View) -> Assistance | None:
     release, frame = view.release, view.plan.frame
     if view.plan.pair is release.plan.pair:
         return release._assistance
+    if not isinstance(view.plan.pair, ReweightedPair):
+        return None
     blur = frame.kernel.blur(frame.dim)
     ratios = release.kernel.bandwidth.ratios(frame.kernel.bandwidth, frame.dim)
-    if not isinstance(view.plan.pair, ReweightedPair) or blur is None or ratios is None:
+    if blur is None or ratios is None:
         return None
     model = release.model
     if model is None or model.weights is None:
