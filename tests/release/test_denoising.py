@@ -101,7 +101,7 @@ def test_the_table_at_sites_is_the_table_at_queries(monkeypatch: pytest.MonkeyPa
         table = release.table.astype(np.float64)
         assert np.allclose(survey.field(table).reshape(-1), pair.respond(sites, table), rtol=1e-9)
         assert np.allclose(survey.gain.reshape(-1), pair.response_norm(sites), rtol=1e-9)
-        weights = pair.weights(sites[[0, len(sites) // 2]]).values
+        weights = pair.weights(sites[[0, len(sites) // 2]]).dense().values
         assert survey.heaviest[-1] >= (np.abs(weights).max(1) / np.sqrt((weights**2).sum(1))).max()
         assert (survey.heaviest**2).sum() == pytest.approx(1)
 
