@@ -53,7 +53,7 @@ KERNELS: list[Kernel] = [
 ]
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 def test_draws_follow_the_kernel(kernel: Kernel) -> None:
     """Kolmogorov and Smirnov's test on one axis; a scale that is 5% off is seen."""
     drawn = kernel.draw(np.random.default_rng(1), COUNT, 1)[:, 0]

@@ -7,10 +7,10 @@ there are. `Typical` compares errors to expect, `promised.Promised` bounds that 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from statistics import fmean, geometric_mean
+from statistics import fmean
 from typing import Protocol
 
 from dpkde.errors import ParameterError
@@ -193,24 +193,28 @@ def _foreseen(
 
 
 def expected(layout: Layout, cases: Sequence[Outlook]) -> Prediction:
-    """Return a prediction whose errors are the geometric means over some cases.
+    """Return a prediction whose errors are means over some cases, of square roots.
 
-    Those are what to be near the best in each asks for; a plain mean would be that of the case with
-    the largest error. Noise and cells are the same in all; what the family adds is set so that
-    parts make up the mean.
+    That is between a plain mean, which would be that of the case with the largest error, and the
+    geometric one, which asks to be near the best in each case. Noise and cells are the same in all;
+    what the family adds is set so that parts make up the mean.
     """
     predictions = [layout.predict(case) for case in cases]
     first = predictions[0]
     if len(predictions) == 1:
         return first
-    count = geometric_mean(one.count or 1e-300 for one in predictions)
-    total = geometric_mean(one.error for one in predictions) / MEAN_SIZE
+    count = _mean(one.count for one in predictions)
+    total = _mean(one.error for one in predictions) / MEAN_SIZE
     rest = max(total**2 - first.noise**2 - count**2, 0.0)
     assisted = None
     if first.assisted is not None:
-        total = geometric_mean(one.assisted_error for one in predictions) / MEAN_SIZE
+        total = _mean(one.assisted_error for one in predictions) / MEAN_SIZE
         assisted = math.sqrt(max(total**2 - count**2, 0.0))
     return replace(first, approximation=math.sqrt(rest), count=count, assisted=assisted)
+
+
+def _mean(values: Iterable[float]) -> float:
+    return fmean(math.sqrt(value) for value in values) ** 2
 
 
 def no_family(what: str, unable: Sequence[Candidate]) -> str:

@@ -44,7 +44,7 @@ from dpkde.privacy.laws import NOISES, Law
 from dpkde.privacy.numbers import rounded_down
 from dpkde.space.frame import Frame
 
-FEATURES = (16, 8)
+FEATURES = (16, 8, 4)
 """How many frequencies of each kind: noise grows with them, and chance in drawing them falls."""
 MOVED = (4.0, 2 * math.pi)
 """How far one component of a frequency is moved, over the bandwidth; in turn."""

@@ -80,13 +80,15 @@ def moved(
 ) -> Integers:
     """Return frequencies with one component each, of some axes, moved out to ± a distance in turn.
 
-    Distances are in radians per bandwidth.
+    Distances are in radians per bandwidth. Axes take turns, in an order that is drawn, and each
+    distance begins elsewhere: few frequencies leave out as few axes as can be.
     """
     generator, turns = _apart(seed, 2), 2.0 ** (32 - step_bits) / (2 * math.pi)
-    result = chosen.copy()
+    result, order = chosen.copy(), generator.permutation(np.array(axes))
     for j, row in enumerate(result):
-        axis = axes[int(generator.integers(len(axes)))]
-        row[axis] = round(distances[j % len(distances)] * turns) * (1 - 2 * generator.integers(2))
+        turn, which = divmod(j, len(distances))
+        axis = order[(turn + which * len(order) // len(distances)) % len(order)]
+        row[axis] = round(distances[which] * turns) * (1 - 2 * generator.integers(2))
     return result
 
 
