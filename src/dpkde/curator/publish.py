@@ -31,7 +31,7 @@ from dpkde.families.fourier.middle import MEAN_SHARES, Middle
 from dpkde.kernels import Kernel
 from dpkde.planning.choice import Choice, Typical
 from dpkde.planning.outlook import outlook
-from dpkde.planning.pilot import Pilot, affordable
+from dpkde.planning.pilot import AFTER_PILOT, Pilot, affordable
 from dpkde.planning.plan import (
     Plan,
     as_families,
@@ -334,6 +334,7 @@ def _looked(pilot: Pilot, sums: Table, choice: Choice, view: Outlook, errand: Er
         typical_density=middle.density,
         smoothness=middle.smoothness,
         range=guesses,
+        caution=AFTER_PILOT,
         options=budget.options,
     )
 

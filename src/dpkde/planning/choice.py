@@ -193,28 +193,26 @@ def _foreseen(
 
 
 def expected(layout: Layout, cases: Sequence[Outlook]) -> Prediction:
-    """Return a prediction whose errors are means over some cases, of square roots.
+    """Return a prediction whose errors are means over some cases, of the power `Outlook.caution`.
 
-    That is between a plain mean, which would be that of the case with the largest error, and the
-    geometric one, which asks to be near the best in each case. Noise and cells are the same in all;
-    what the family adds is set so that parts make up the mean.
+    Noise and cells are the same in all; what the family adds is set so that parts make up the mean.
     """
     predictions = [layout.predict(case) for case in cases]
-    first = predictions[0]
+    first, power = predictions[0], cases[0].caution
     if len(predictions) == 1:
         return first
-    count = _mean(one.count for one in predictions)
-    total = _mean(one.error for one in predictions) / MEAN_SIZE
+
+    def mean(values: Iterable[float]) -> float:
+        return float(fmean(value**power for value in values) ** (1 / power))
+
+    count = mean(one.count for one in predictions)
+    total = mean(one.error for one in predictions) / MEAN_SIZE
     rest = max(total**2 - first.noise**2 - count**2, 0.0)
     assisted = None
     if first.assisted is not None:
-        total = _mean(one.assisted_error for one in predictions) / MEAN_SIZE
+        total = mean(one.assisted_error for one in predictions) / MEAN_SIZE
         assisted = math.sqrt(max(total**2 - count**2, 0.0))
     return replace(first, approximation=math.sqrt(rest), count=count, assisted=assisted)
-
-
-def _mean(values: Iterable[float]) -> float:
-    return fmean(math.sqrt(value) for value in values) ** 2
 
 
 def no_family(what: str, unable: Sequence[Candidate]) -> str:

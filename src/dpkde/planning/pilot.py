@@ -54,6 +54,8 @@ NOISY = 0.018
 """The largest v that is worth it: against densities of some hundredths, as the mean of several."""
 CHANCE, CHANCE_MOVED = 1.0, 8.0
 """How much |F|² differs between frequencies: its variance over p^{3/2}, p its mean."""
+AFTER_PILOT = 0.5
+"""How cautious a plan is after it (`Outlook.caution`): between the plain and the geometric mean."""
 _WIDE = (4.0, 1.5)
 """Bandwidths from which on a column tells of smoothness: the widest, or at least with a mesh."""
 _GRID = 4096

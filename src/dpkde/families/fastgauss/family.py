@@ -144,20 +144,19 @@ class FastGauss(Family):
         if self.order is not None:
             return [self.layout(frame)]
         cutoffs = _CUTOFFS if self.cutoff is None else (self.cutoff,)
+        # Of order 1 a table is a histogram: off on each axis, and in many by most of it.
+        least = 1 + (sum(half > _NARROW for half in _halves(frame)) >= _MANY_AXES)
         every = [
             replace(self, order=order, cutoff=cutoff).layout(frame)
-            for order in range(1, MAX_ORDER + 1)
+            for order in range(least, MAX_ORDER + 1)
             for cutoff in cutoffs
         ]
         fitting = [layout for layout in every if layout.log_cells <= math.log(MOST_CHOSEN) + 1e-9]
-        if sum(half > _NARROW for half in _halves(frame)) >= _MANY_AXES:
-            # Of order 1 the table is a histogram: off on each axis, and in many by most of it.
-            fitting = [layout for layout in fitting if layout.order > 1] or fitting
         if not fitting:
             raise ParameterError(
-                "a fast Gauss table has at least one cell for each unit cell of the domain, and "
-                f"here these are 10^{every[0].log_cells / math.log(10):.1f}; at most 2^22 are "
-                "chosen: use another family"
+                f"a fast Gauss table has {least}^d cells for each unit cell of the domain, "
+                f"10^{every[0].log_cells / math.log(10):.1f} here, and at most 2^22 are chosen: "
+                "use another family"
             )
         return fitting
 
