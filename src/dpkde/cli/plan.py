@@ -113,8 +113,8 @@ def _considered(plan: Plan) -> list[str]:
         why = f"for the least predicted error, {less} {second.family.name}"
         if passed := [o.family.name for o, one in others if AS_GOOD * one.error < best.error]:
             why = (
-                f"since the bias of {' and '.join(passed)} may be most of the density: there "
-                "errors count twice"
+                f"since the bias of {' and '.join(passed)} may be far larger than is told: "
+                "such errors count twice"
             )
         lines.append(f"  chosen: {chosen.family.name}, {why}")
     elif len(plan.considered) > 1:

@@ -345,6 +345,11 @@ class Layout(ABC):
         """Whether a model is fitted to a release of such a table; see `dpkde.assisted`."""
         return False
 
+    @property
+    def is_coarse(self) -> bool:
+        """Whether its bias may be several times what is predicted, over many axes."""
+        return False
+
     def worst(self, bits: int) -> Worst | None:
         """Return bounds over all records and queries; None where they are not known."""
         return None

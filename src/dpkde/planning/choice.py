@@ -110,8 +110,8 @@ class Typical:
     Within a family by the error of assisted answers, among layouts that plain answers are nearly
     best with; the two are the same where no model is tried. Families by that of plain answers.
     Errors within 5% count as equal: then splines come first. A bias of more than a third of the
-    density counts twice; and one that could be several times as large counts more, where a family
-    without any is near.
+    density counts twice, and so does that of lines over eight axes or more; and one that could be
+    several times as large counts more, where a family without any is near.
     """
 
     def rank(self, choice: Choice, outlook: Outlook) -> tuple[Candidate, ...]:
@@ -161,7 +161,7 @@ class Typical:
         """Return what families are compared by: the error of plain answers, or more for a bias."""
         if not layout.family.is_biased:
             return prediction.error
-        misses = prediction.approximation > _MISSED * rough.typical_density
+        misses = prediction.approximation > _MISSED * rough.typical_density or layout.is_coarse
         return max((1 + misses) * prediction.error, _ROUGH * layout.predict(rough).error)
 
     @staticmethod

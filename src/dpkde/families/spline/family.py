@@ -53,6 +53,7 @@ from dpkde.space.frame import Frame
 
 MOST_CELLS = 1 << 26
 """The largest table that is made when asked for."""
+_MANY_AXES = 8
 _LANES = 8
 """Numbers in the longest vectors of processors."""
 _ROWS = 4
@@ -215,6 +216,11 @@ class SplineLayout(Layout):
     def usual_error(self) -> float:
         """The relative error of the fit on usual data."""
         return self.quality[1].error(self.smoothness)
+
+    @property
+    def is_coarse(self) -> bool:
+        """Of degree 1 over many axes: what lines leave may add up, or cancel."""
+        return len(self.grid.axes) >= _MANY_AXES and bool((self.grid.degrees <= 1).all())
 
     def predict(self, outlook: Outlook) -> Prediction:
         """Noise: the best law's, times the gains of all axes; approximation: see `forecast`."""
