@@ -91,10 +91,14 @@ def test_polygons(release: dpkde.Release, capsys: Any) -> None:
         (["--geojson", "r.dpkde"], "not a GeoJSON file|codec"),
         (["--geojson", "bad.json"], "not a GeoJSON file"),
         (["--geojson", "point.json"], "Point has no area"),
+        (["--geojson", "ring.json"], "needs 'coordinates', a list of rings"),
+        (["--geojson", "features.json"], "needs 'features', a list of features: got 5"),
     ],
 )
 def test_wrong_use(release: dpkde.Release, options: list[str], words: str, capsys: Any) -> None:
     Path("bad.json").write_text("[1, 2]")
+    Path("ring.json").write_text('{"type": "Polygon"}')
+    Path("features.json").write_text('{"type": "FeatureCollection", "features": 5}')
     Path("point.json").write_text('{"type": "Point", "coordinates": [0, 0]}')
     code, out, err = dpkde_("mass", "r.dpkde", *options, capsys=capsys)
     assert (code, out) == (2, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -87,10 +88,30 @@ def test_a_marginal_answers_as_a_release_does(precise: dpkde.Release) -> None:
         view.kde([0.3], groups=2)
 
 
-@pytest.mark.parametrize("columns", [[], ["a", "a"], ["d"], [3], [True], "x", [None]])
+@pytest.mark.parametrize(
+    "columns",
+    [[], ["a", "a"], ["d"], [3], [True], "x", [None], 1.5, None, slice(1), np.array(1), object()],
+)
 def test_no_such_columns(precise: dpkde.Release, columns: Any) -> None:
-    with pytest.raises(dpkde.DpkdeError, match=r"no column|one column or more"):
+    with pytest.raises(dpkde.ParameterError, match=r"no column|one column or more|name a column"):
         precise.marginal(columns)
+
+
+def test_a_marginal_says_what_it_does_not_have() -> None:
+    """And that is no fault of the table, which has it."""
+    release = published("spline")
+    view: Any = release.marginal(["b", "a", "c"])
+    refused: list[tuple[Callable[[], Any], str]] = [
+        (lambda: view.sample(5), r"take these columns of release\.sample"),
+        (lambda: view.density([[0.5] * 3]), r"take these columns of release\.sample"),
+        (lambda: view.best_bandwidth(), r"release\.best_bandwidth\(\)"),
+        (lambda: view.bandwidths(), r"release\.with_kernel\(…\)\.marginal"),
+        (lambda: view.error_bound(0.1), "interval"),
+        (lambda: view.interval([[0.5] * 3], bias="worst"), "bias='typical'"),
+    ]
+    for ask, words in refused:
+        with pytest.raises(dpkde.ParameterError, match=f"a view of some columns has no .*{words}"):
+            ask()
 
 
 def test_tables_without_marginals_say_so() -> None:
@@ -235,32 +256,32 @@ def test_intervals_of_distribution_functions(noisy: dpkde.Release) -> None:
     """
     values = np.array([0.1, 0.4, 0.9, np.nan])
     exact = ndtr((values[:3, np.newaxis] - POINTS[:, 0]) / 0.2 * math.sqrt(2)).mean(axis=1)
-    low, high = noisy.cdf_interval(values, 1 - 1e-9, "a")
+    low, high = noisy.cdf_interval(values, "a", 1 - 1e-9)
     room = high[:3] - low[:3] + 1e-3
     assert ((low[:3] - room <= exact) & (exact <= high[:3] + room)).all()
     assert (room < 1).all()
     assert np.isnan(low[3])
     # Ends that are known are sure.
-    low, high = noisy.cdf_interval([-9.0, 9.0], 0.95, "a")
+    low, high = noisy.cdf_interval([-9.0, 9.0], "a", 0.95)
     np.testing.assert_allclose([low, high], [[0, 1], [0, 1]], atol=1e-3)
-    low, high = noisy.quantile_interval([0.5, np.nan], 0.95, "a")
+    low, high = noisy.quantile_interval([0.5, np.nan], "a", 0.95)
     assert low[0] <= high[0]
     assert np.isnan(low[1])
-    narrow = published("spline").quantile_interval(0.5, 0.95, "a")
+    narrow = published("spline").quantile_interval(0.5, "a", 0.95)
     assert narrow[0] <= np.median(POINTS[:, 0]) + 0.05
     assert float(narrow[1] - narrow[0]) < 0.01
 
 
 def test_refused_columns_and_shares(noisy: dpkde.Release) -> None:
-    with pytest.raises(dpkde.DpkdeError, match="no column None"):
+    with pytest.raises(dpkde.DpkdeError, match="name a column, one of 'a', 'b', 'c'"):
         noisy.cdf([0.1])
     for shares in (0, 1, [0.5, 1.2], -0.1):
-        with pytest.raises(dpkde.ParameterError, match="between 0 and 1"):
+        with pytest.raises(dpkde.ParameterError, match=r"strictly between 0 and 1.* got [-0-9.]+$"):
             noisy.quantile(shares, "a")
     with pytest.raises(dpkde.DpkdeError, match="real numbers"):
         noisy.cdf("a", "a")
     with pytest.raises(dpkde.ParameterError, match="level"):
-        noisy.cdf_interval([0.1], 2, "a")
+        noisy.cdf_interval([0.1], "a", 2)
     free = dpkde.publish(
         POINTS[:, :1], kernel=dpkde.Gaussian(0.1), epsilon=1, family=dpkde.Fourier(64)
     )
@@ -294,6 +315,31 @@ def test_other_tables_have_distribution_functions_too() -> None:
     assert float(waves.cdf(0.4)) == pytest.approx(0.5, abs=0.1)
 
 
+def test_quantile_intervals_of_waves_end_where_the_share_leaves_the_interval() -> None:
+    """Half lengths are computed at some places only: straight lines between are near enough.
+
+    The slow twin asks for the interval of F at both ends, and a little beyond them.
+    """
+    waves = dpkde.publish(
+        POINTS[:, :1],
+        kernel=dpkde.Gaussian(0.2),
+        bounds=[(0, 1)],
+        epsilon=1,
+        family=dpkde.Fourier(64),
+        seed=1,
+    )
+    shares = np.array([0.25, 0.5])
+    first, last = waves.quantile_interval(shares, 0, 0.9)
+    assert (first < last).all()
+    low, high = waves.cdf_interval(np.array([first, last]), 0, 0.9)
+    room = 0.05 * (high - low)
+    assert (low - room <= shares).all()
+    assert (shares <= high + room).all()
+    step = np.array([[-1.0], [1.0]]) * 0.1 * (last - first)
+    low, high = waves.cdf_interval(np.array([first, last]) + step, 0, 0.9)
+    assert ((shares < low) | (high < shares)).all()
+
+
 def test_other_kernels_have_shares_and_marginals() -> None:
     """Views with another kernel read the same table: by quadrature of their own answers."""
     from families.test_readings import BOX, noiseless, quadrature
@@ -303,8 +349,9 @@ def test_other_kernels_have_shares_and_marginals() -> None:
     assert float(view.mass(BOX)) == pytest.approx(quadrature(view, BOX), abs=1e-6)
     assert view.marginal(0).mass([(0.1, 0.4)]) == view.mass({0: (0.1, 0.4)})
     assert view.marginal(0).kernel == view.kernel
-    with pytest.raises(dpkde.ParameterError, match="view of some columns"):
-        release.marginal(0).with_kernel(dpkde.Gaussian(0.2))
+    for columns in (0, [1, 0]):
+        with pytest.raises(dpkde.ParameterError, match=r"view of some columns has no .* kernel"):
+            release.marginal(columns).with_kernel(dpkde.Gaussian(0.2))
     map_ = release.marginal([1, 0]).grid((4, 3))
     places = np.stack(np.meshgrid(*map_.axes, indexing="ij"), axis=-1).reshape(-1, 2)
     np.testing.assert_allclose(

@@ -142,6 +142,35 @@ def test_the_longitude_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
+    ("columns", "exchanged"),
+    [
+        (("pickup_lat", "pickup_lon"), True),
+        (("Latitude (deg)", "Longitude (deg)"), True),
+        (("north", "east"), True),
+        (("y1", "x1"), True),
+        (("lon", "lat"), False),
+        (("lat", "fare"), False),
+        (("plate", "lon"), False),
+        (("lat/lon", "lon"), False),
+        (("", ""), False),
+    ],
+)
+def test_names_tell_which_is_the_latitude(columns: tuple[str, str], exchanged: bool) -> None:
+    """By whole words, in both of them."""
+    assert polygons.northing_first(columns) is exchanged
+
+
+def test_polygons_are_added_and_rings_are_not() -> None:
+    """Twice the same ring: nothing by the even-odd rule; twice the same polygon: twice as much."""
+    release, ring = published(), SQUARE["coordinates"][0]
+    share = float(release.mass(SQUARE))
+    twice = {"type": "MultiPolygon", "coordinates": [[ring], [ring]]}
+    assert float(release.mass(twice, clip=False)) == pytest.approx(2 * share, abs=1e-9)
+    none = {"type": "Polygon", "coordinates": [ring, ring]}
+    assert float(release.mass(none)) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
     ("region", "words"),
     [
         ({"type": "Point", "coordinates": [0, 0]}, "Point has no area"),
@@ -150,10 +179,21 @@ def test_the_longitude_comes_first() -> None:
         ({"type": "Polygon", "coordinates": [[0, 1, 2]]}, "rings"),
         ({"type": "Polygon", "coordinates": [["a", "b", "c"]]}, "rings"),
         ([SHAPE, 3], "GeoJSON"),
+        ({"type": "Polygon", "coordinates": 5}, "Polygon needs 'coordinates', a list .* got 5"),
+        ({"type": "Polygon", "coordinates": np.array(5)}, "a list of rings"),
+        ({"type": "Polygon", "coordinates": [[[0, 0], [10**400, 1], [1, 1]]]}, "finite"),
+        ({"type": "Polygon"}, "Polygon needs 'coordinates', .* there is none"),
+        ({"type": "MultiPolygon", "coordinates": "ab"}, "a list of polygons"),
+        ({"type": "MultiPolygon", "coordinates": [5]}, "a list of rings"),
+        ({"type": "FeatureCollection", "features": 5}, "a list of features"),
+        ({"type": "FeatureCollection"}, "a list of features"),
+        ({"type": "FeatureCollection", "features": [5]}, "must be GeoJSON"),
+        ({"type": "GeometryCollection", "geometries": 5}, "a list of geometries"),
+        ({"type": "Feature", "geometry": {"type": "Polygon"}}, "a list of rings"),
     ],
 )
 def test_what_is_no_region_is_refused(region: Any, words: str) -> None:
-    with pytest.raises(dpkde.DpkdeError, match=words):
+    with pytest.raises(dpkde.ParameterError, match=words):
         published().mass(region)
 
 

@@ -68,7 +68,37 @@ def test_shapes(release: dpkde.Release) -> None:
     assert (low <= release.mass(BOXES)).all()
     assert (release.mass(BOXES) <= high).all()
     one = dpkde.publish(POINTS[:, :1], kernel=dpkde.Gaussian(0.1), bounds=[(0, 1)], epsilon=1)
-    assert one.mass([(0.2, 0.4)]).shape == ()
+    assert one.mass((0.2, 0.4)) == one.mass([(0.2, 0.4)]) == one.mass({0: (0.2, 0.4)})
+    assert one.mass((None, 0.4)) == one.mass({0: (None, 0.4)})
+
+
+def test_one_box_has_a_plain_number(release: dpkde.Release) -> None:
+    given = release.conditional({"lat": 0.5})
+    answers: list[Any] = [
+        release.mass(BOXES[0]),
+        release.mass(BOXES[0], clip=False),
+        release.mass_standard_error(BOXES[0]),
+        release.records(BOXES[0]),
+        release.records_standard_error(BOXES[0]),
+        *release.mass_interval(BOXES[0]),
+        release.cdf(0.5, "lon"),
+        *release.cdf_interval(0.5, "lon"),
+        release.quantile(0.5, "lon"),
+        *release.quantile_interval(0.5, "lon"),
+        given.mass((0.2, 0.4)),
+        given.mass((0.2, 0.4), clip=False),
+        given.mass_standard_error((0.2, 0.4)),
+    ]
+    assert {type(answer) for answer in answers} == {np.float64}
+
+
+def test_waves_without_bounds_have_shares_of_finite_boxes() -> None:
+    """Warnings are errors here: an end at zero times one at infinity would be one."""
+    free = dpkde.publish(
+        POINTS, kernel=dpkde.Gaussian(0.5), epsilon=100, family=dpkde.Fourier(2000), seed=1
+    )
+    share = float(exact(POINTS, np.array([[[0.0, 0.5], [0.0, 1.0]]]), 0.5)[0])
+    assert float(free.mass([(0.0, 0.5), (0.0, 1.0)], assisted=False)) == pytest.approx(share, 0.2)
 
 
 def test_boxes_by_name_and_open_ends(release: dpkde.Release) -> None:

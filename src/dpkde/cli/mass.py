@@ -100,15 +100,16 @@ def _box(text: str, release: Release) -> dict[Any, tuple[float | None, float | N
 
 def _drawn(path: Path) -> tuple[list[str], list[Any]]:
     """Return the names and the geometries of a GeoJSON file."""
+    from dpkde.release.polygons import contents
+
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         raise ParameterError(f"{path} is not a GeoJSON file") from None
     if not isinstance(document, Mapping) or not isinstance(document.get("type"), str):
         raise ParameterError(f"{path} is not a GeoJSON file")
-    members = [document]
-    if document["type"] == "FeatureCollection":
-        members = list(document.get("features") or ())
+    single = document["type"] != "FeatureCollection"
+    members = [document] if single else contents(document)
     return [_name(member, number) for number, member in enumerate(members, 1)], members
 
 

@@ -338,26 +338,26 @@ class Answering:
         return distribution.cdf(self, values, column)
 
     def cdf_interval(
-        self, values: ArrayLike, level: float = 0.95, column: str | int | None = None
+        self, values: ArrayLike, column: str | int | None = None, level: float = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of an interval for `cdf` at each value, on its own; see `mass_interval`.
 
         About the estimate before it was made monotone, so that `cdf` may lie near one of its ends.
         """
-        return distribution.cdf_interval(self, values, level, column)
+        return distribution.cdf_interval(self, values, column, level)
 
     def quantile(self, shares: ArrayLike, column: str | int | None = None) -> NDArray[np.float64]:
         """Return the first value at which `cdf` reaches each share; 0.5 asks for the median."""
         return distribution.quantile(self, shares, column)
 
     def quantile_interval(
-        self, shares: ArrayLike, level: float = 0.95, column: str | int | None = None
+        self, shares: ArrayLike, column: str | int | None = None, level: float = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of an interval for the quantile of each share, on its own.
 
         It holds all values whose interval by `cdf_interval` holds the share.
         """
-        return distribution.quantile_interval(self, shares, level, column)
+        return distribution.quantile_interval(self, shares, column, level)
 
     def grid(
         self,

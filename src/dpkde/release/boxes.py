@@ -50,7 +50,8 @@ class Boxes(NamedTuple):
 def boxes_of(boxes: Any, frame: Frame, columns: Sequence[str] | None) -> Boxes:
     """Return boxes of shape (dim, 2) or (n_boxes, dim, 2), or mappings from columns to intervals.
 
-    None is an open end. Ends in the wrong order are refused.
+    A pair is a box where there is one column. None is an open end. Ends in the wrong order are
+    refused.
     """
     check_axes(frame.kernel)
     shape: tuple[int, ...]
@@ -75,6 +76,12 @@ def boxes_of(boxes: Any, frame: Frame, columns: Sequence[str] | None) -> Boxes:
     ends[strange] = 0.0
     low, high = (_located(ends[:, :, side], frame) for side in (0, 1))
     return Boxes(low, high, strange, shape)
+
+
+def shaped(values: Floats, shape: tuple[int, ...]) -> Floats:
+    """Return answers in the shape that was asked for: a plain number where that is ()."""
+    answer: Floats = values.reshape(shape)[()]
+    return answer
 
 
 def _located(corners: Floats, frame: Frame) -> Floats:
@@ -110,6 +117,8 @@ def number_of(column: Any, dim: int, columns: Sequence[str] | None) -> int:
     if is_whole(column) and -dim <= column < dim:
         return int(column) % dim
     known = f"0 to {dim - 1}" if columns is None else ", ".join(map(repr, columns))
+    if column is None:
+        raise SchemaError(f"there are {dim} columns: name a column, one of {known}")
     raise SchemaError(f"there is no column {column!r}: write one of {known}")
 
 
@@ -126,6 +135,8 @@ def _numbers(boxes: Any, dim: int) -> Floats:
     expected = f"({dim}, 2) for one box or (n_boxes, {dim}, 2) for several"
     try:
         ends = np.array(boxes, dtype=object)
+        if dim == 1 and ends.shape == (2,):
+            ends = ends.reshape(1, 2)
         if ends.ndim in (2, 3) and ends.shape[-1] == 2:
             for side, infinity in ((0, -np.inf), (1, np.inf)):
                 column = ends[..., side]

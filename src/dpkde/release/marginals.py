@@ -23,7 +23,7 @@ from dpkde.numerics.numbers import is_real
 from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.weights import Weighting
 from dpkde.release.answers import deviation
-from dpkde.release.boxes import boxes_of, check_axes, number_of
+from dpkde.release.boxes import boxes_of, check_axes, number_of, shaped
 from dpkde.release.parts import NO_PARTS
 from dpkde.space.domain import Box, Mask
 from dpkde.space.frame import Frame
@@ -130,7 +130,12 @@ class MarginalPair(Pair):
 def marginal(release: Answering, columns: Any) -> Answering:
     """Return what answers for some columns, by names or numbers, in their order."""
     known, dim = release.columns, release.dim
-    asked = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
+    try:
+        asked = [columns] if isinstance(columns, str) else list(columns)
+    except TypeError:
+        asked = [columns]
+    if columns is None:
+        raise ParameterError("a marginal needs one column or more, by names or numbers, got None")
     kept = tuple(number_of(column, dim, known) for column in asked)
     if not kept or len(set(kept)) < len(kept):
         raise ParameterError(f"a marginal needs one column or more, each once, got {columns!r}")
@@ -304,13 +309,13 @@ class Conditional:
         """Return the share in boxes of the other columns, given the values; within [0, 1]."""
         asked = boxes_of(boxes, self.plan.frame, self.columns)
         values = np.where(asked.strange, np.nan, self._ratio(asked.asked(smoothed=True)))
-        return (np.clip(values, 0.0, 1.0) if clip else values).reshape(asked.shape)
+        return shaped(np.clip(values, 0.0, 1.0) if clip else values, asked.shape)
 
     def mass_standard_error(self, boxes: Any) -> Floats:
         """Return the standard deviation that the noise gives to `mass`, to first order."""
         asked = boxes_of(boxes, self.plan.frame, self.columns)
         values = self._error(asked.asked(smoothed=True))
-        return np.where(asked.strange, np.nan, values).reshape(asked.shape)
+        return shaped(np.where(asked.strange, np.nan, values), asked.shape)
 
     def __repr__(self) -> str:
         known = self.release.columns

@@ -1,5 +1,8 @@
 """Polygons: what GeoJSON and all that speaks it mean, and strips that fill them.
 
+Rings of one polygon follow the even-odd rule: what an odd number of them encloses is inside. The
+polygons of a region are added: where two overlap, what lies in both counts twice.
+
 A region of two columns is cut into slabs between its corners, and each slab into panels of a
 bandwidth at most. In a panel the region lies, at each of a few Gauss points x, between given ends
 of y: a strip, whose share has a closed form along y, and the kernel at x. Strips times the weights
@@ -9,6 +12,7 @@ of their points add up to the region; half as wide panels tell how far that is o
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -28,8 +32,15 @@ _NARROW = 0.05
 _RULES = {count: np.polynomial.legendre.leggauss(count) for count in (2, 6)}
 _MOST_PARTS = 4096
 """Most places along a side."""
-_NORTH = {"lat", "latitude", "y", "northing"}
-_EAST = {"lon", "lng", "long", "longitude", "x", "easting"}
+_NORTH = {"lat", "latitude", "north", "northing", "y"}
+_EAST = {"lon", "lng", "long", "longitude", "east", "easting", "x"}
+_CONTENTS = {
+    "FeatureCollection": ("features", "features"),
+    "GeometryCollection": ("geometries", "geometries"),
+    "Polygon": ("coordinates", "rings, each a list of (x, y)"),
+    "MultiPolygon": ("coordinates", "polygons, each a list of rings"),
+}
+"""Under which name a kind of GeoJSON holds what."""
 
 
 def is_geometry(region: Any) -> bool:
@@ -43,18 +54,44 @@ def regions_of(given: Any, columns: Sequence[str] | None) -> tuple[list[list[Pol
     """Return regions, each of some polygons; and whether it is a single one.
 
     GeoJSON has the longitude first: where the columns are a latitude and a longitude, by their
-    names, coordinates are exchanged.
+    names, coordinates are exchanged; see `northing_first`.
     """
     if is_geometry(given):
         geometry = _plain(given)
         single = geometry["type"] != "FeatureCollection"
-        members = [geometry] if single else list(geometry.get("features") or ())
+        members = [geometry] if single else contents(geometry)
     else:
         single, members = False, list(given)
     regions = [_polygons(member, 0) for member in members]
-    if columns is not None and columns[0].lower() in _NORTH and columns[1].lower() in _EAST:
+    if columns is not None and northing_first(columns):
         regions = [[[ring[:, ::-1] for ring in rings] for rings in region] for region in regions]
     return regions, single
+
+
+def northing_first(columns: Sequence[str]) -> bool:
+    """Tell whether the names of two columns say that they are a latitude and a longitude.
+
+    The first has one of the words lat, latitude, north, northing, y in it and the second one of
+    lon, lng, long, longitude, east, easting, x; words are what other signs than letters separate.
+
+    >>> northing_first(["pickup_lat", "pickup_lon"]), northing_first(["lat", "fare"])
+    (True, False)
+    """
+    first, second = (set(re.findall(r"[^\W\d_]+", name.lower())) for name in columns)
+    north = first & _NORTH and not first & _EAST
+    return bool(north and second & _EAST and not second & _NORTH)
+
+
+def contents(geometry: Mapping[str, Any]) -> list[Any]:
+    """Return the members of a collection, or the coordinates of polygons."""
+    key, what = _CONTENTS[geometry["type"]]
+    members = geometry.get(key)
+    if not isinstance(members, (list, tuple, np.ndarray)) or not getattr(members, "ndim", 1):
+        given = f"got {members!r:.40}" if key in geometry else "there is none"
+        raise ParameterError(
+            f"a GeoJSON {geometry['type']} needs {key!r}, a list of {what}: {given}"
+        )
+    return list(members)
 
 
 def _plain(region: Any) -> Mapping[str, Any]:
@@ -74,13 +111,12 @@ def _polygons(region: Any, depth: int) -> list[Polygon]:
         inner = geometry.get("geometry")
         return [] if inner is None else _polygons(inner, depth + 1)
     if kind in ("GeometryCollection", "FeatureCollection"):
-        parts = geometry.get("geometries" if kind == "GeometryCollection" else "features") or ()
-        return [polygon for part in parts for polygon in _polygons(part, depth + 1)]
-    coordinates = geometry.get("coordinates") or ()
+        return [polygon for part in contents(geometry) for polygon in _polygons(part, depth + 1)]
     if kind == "Polygon":
-        return [[_ring(ring) for ring in coordinates]]
+        return [[_ring(ring) for ring in contents(geometry)]]
     if kind == "MultiPolygon":
-        return [[_ring(ring) for ring in rings] for rings in coordinates]
+        parts = [{"type": "Polygon", "coordinates": rings} for rings in contents(geometry)]
+        return [polygon for part in parts for polygon in _polygons(part, depth)]
     raise ParameterError(f"a {kind} has no area: regions are polygons and multipolygons")
 
 
@@ -88,7 +124,7 @@ def _ring(corners: Any) -> Floats:
     """Return a closed ring; heights are left out."""
     try:
         ring = np.array([tuple(corner)[:2] for corner in corners], dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         ring = np.empty(0)
     if ring.ndim != 2 or ring.shape[1] != 2 or not np.isfinite(ring).all():
         raise SchemaError("the rings of a polygon must be lists of (x, y) of finite numbers")

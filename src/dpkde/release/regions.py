@@ -26,7 +26,7 @@ from dpkde.privacy.laws.weights import Splits, Weights
 from dpkde.release import polygons
 from dpkde.release.answers import deviation
 from dpkde.release.assistance import Assistance, assistance
-from dpkde.release.boxes import Boxes, boxes_of, check_axes
+from dpkde.release.boxes import Boxes, boxes_of, check_axes, shaped
 from dpkde.release.intervals import BIAS, DOUBT
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Regions:
         """Return a function of all pieces in the shape of the answer; NaN where there is none."""
         values = np.concatenate([*map(function, self.pieces()), np.empty(0)])
         values[self.strange] = math.nan
-        return values.reshape(self.shape)
+        return shaped(values, self.shape)
 
 
 def regions(release: Answering, given: Any, *, smoothed: bool = True) -> Regions:
@@ -289,9 +289,14 @@ def mass_standard_error(
 
 
 def mass_interval(
-    release: Answering, given: Any, level: float, *, assisted: bool | None = None
+    release: Answering,
+    given: Any,
+    level: float,
+    *,
+    clip: bool = True,
+    assisted: bool | None = None,
 ) -> tuple[Floats, Floats]:
-    """Return the ends of an interval for the share of each region, within [0, 1]."""
+    """Return the ends of an interval for the share of each region; clip: within [0, 1]."""
     level, view, asked = check_level(level), sight(release, assisted), regions(release, given)
 
     def ends(piece: Piece) -> Floats:
@@ -305,8 +310,8 @@ def mass_interval(
 
     both = np.concatenate([*map(ends, asked.pieces()), np.empty((2, 0))], axis=1)
     both[:, asked.strange] = math.nan
-    low, high = np.clip(both, 0.0, 1.0)
-    return low.reshape(asked.shape), high.reshape(asked.shape)
+    low, high = np.clip(both, 0.0, 1.0) if clip else both
+    return shaped(low, asked.shape), shaped(high, asked.shape)
 
 
 def check_level(level: float) -> float:

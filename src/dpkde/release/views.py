@@ -18,8 +18,11 @@ from dpkde.planning.plan import Plan, describe
 from dpkde.privacy.statement import PrivacyStatement
 from dpkde.release import assistance
 from dpkde.release.answering import Answering
+from dpkde.release.marginals import MarginalPair
+from dpkde.tables.arrays import QueriesLike
 
 if TYPE_CHECKING:
+    from dpkde.densities.base import Density
     from dpkde.release.release import Release
 
 
@@ -76,12 +79,42 @@ class View(Answering):
 
     @property
     def _source(self) -> Release:
-        if self.dim != self.release.dim:
-            raise ParameterError(
-                "this is a view of some columns: ask its release for another kernel first, "
-                "release.with_kernel(…).marginal([…])"
-            )
+        self._check_all(
+            "bandwidth or kernel to choose: ask its release, release.best_bandwidth(), and take "
+            "release.with_kernel(…).marginal([…])"
+        )
         return self.release
+
+    def _check_all(self, missing: str) -> None:
+        """Refuse what a view of some columns, or of all in another order, does not have."""
+        if isinstance(self.plan.pair, MarginalPair):
+            raise ParameterError(f"a view of some columns has no {missing}")
+
+    def denoise(self) -> Density:
+        """Return the proper density of this view: that of its kernel; of all columns only."""
+        self._check_all(
+            "density or sample of its own: take these columns of release.sample(…); its kde over "
+            "kernel.integral(dim) is a density, too, but for the noise"
+        )
+        return super().denoise()
+
+    def error_bound(self, eta: float) -> float:
+        """Return α for η, as a release does; of all columns only."""
+        self._check_all("error bound: interval(queries) tells how far its answers may be off")
+        return super().error_bound(eta)
+
+    def interval(
+        self,
+        queries: QueriesLike,
+        level: float = 0.95,
+        *,
+        bias: str | None = None,
+        assisted: bool | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of an interval at each query, as a release does."""
+        if bias == "worst":
+            self._check_all("worst case: leave bias out, or write bias='typical'")
+        return super().interval(queries, level, bias=bias, assisted=assisted)
 
     def _viewed(self, plan: Plan) -> View:
         return View(self.release, plan)

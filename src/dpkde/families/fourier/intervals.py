@@ -60,8 +60,8 @@ class WaveAxis:
             raise ParameterError("a Fourier table does not know the whole line")
         end = math.inf if self.half is None else self.half + self.reach
         low, high = (
-            np.where(np.isinf(low), np.sign(low) * end, low),
-            np.where(np.isinf(high), np.sign(high) * end, high),
+            np.where(np.isinf(low), np.copysign(end, low), low),
+            np.where(np.isinf(high), np.copysign(end, high), high),
         )
         return low / 2 + high / 2, np.maximum(high - low, 0.0) / 2
 
