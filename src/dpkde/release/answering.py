@@ -307,10 +307,11 @@ class Answering:
         It holds the smoothed share of the data with probability `level`, for each region on its
         own: by the exact law of the noise on table and count, widened by the family's own error.
         For `Spline` and `FastGauss` that is twice a typical bias, made at the edges of a box; for
-        `Fourier` what its frequencies show. Right where records are spread out; where they are
-        heaped near a face of the box, within a bandwidth, the bias is larger than that, and
-        coverage lower: 0.81 was seen at a level of 0.95. The share of the records themselves, not
-        smoothed, is another number, and need not lie in it.
+        `Fourier` what its frequencies show. Right where records are spread out. Heaps within
+        two bandwidths of a face have more bias than that, and coverage is then lower: with nine of
+        ten records at one point 1.7 bandwidths away, at ε = 1, the intervals of level 0.95 held the
+        share 54 times of 100, being 0.0007 off. The share of the records themselves, not smoothed,
+        is another number, and need not lie in it.
         """
         return regions.mass_interval(self, boxes, level, assisted=assisted)
 
