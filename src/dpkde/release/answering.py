@@ -418,7 +418,10 @@ class Answering:
         return self.denoise().density(queries, support=support)
 
     def log_density(self, queries: QueriesLike, *, support: str = "space") -> NDArray[np.float64]:
-        """Return the logarithm of `density`: −∞ where that is zero, and never NaN but for NaN."""
+        """Return the logarithm of `density`: −∞ where that is zero.
+
+        NaN where a query is not finite.
+        """
         return self.denoise().log_density(queries, support=support)
 
     def sample(
