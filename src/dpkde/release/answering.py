@@ -460,7 +460,7 @@ class Answering:
         release itself. A wider kernel lets more noise through than a release made for it would.
         `Fourier` tables serve kernels near their own, by weights for their frequencies, and only
         very near ones in many dimensions. What does not work is refused, with the bandwidth that
-        would.
+        would, or how many times as wide a bandwidth per column would have to be.
 
         Parameters
         ----------
