@@ -81,6 +81,8 @@ def test_a_marginal_answers_as_a_release_does(precise: dpkde.Release) -> None:
     assert view.kde(np.empty((0, 1))).shape == (0,)
     assert view.promise is None
     assert "marginal of" in repr(view)
+    assert "d=1, columns 'a', of release" in repr(view)
+    assert "columns 'c', 'a', of" in repr(precise.marginal(["c", "a"]))
     with pytest.raises(dpkde.ParameterError, match="cannot be saved"):
         view.save("x.dpkde")  # type: ignore[attr-defined]
     with pytest.raises(dpkde.ParameterError, match="no repetitions"):
