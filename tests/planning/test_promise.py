@@ -164,6 +164,7 @@ def _releases(settings: dict[str, Any], points: Any, promised: bool, count: int)
 
 
 @pytest.mark.audit
+@pytest.mark.usefixtures("unfitted")
 @pytest.mark.parametrize("name", CASES)
 def test_promises_are_kept_and_intervals_cover(name: str) -> None:
     settings, points = CASES[name]
@@ -187,14 +188,15 @@ def test_promises_are_kept_and_intervals_cover(name: str) -> None:
 
 
 @pytest.mark.audit
+@pytest.mark.usefixtures("unfitted")
 @pytest.mark.parametrize("name", MAIN)
 def test_default_intervals_cover_ordinary_data(name: str) -> None:
-    """Tables as by default, spread out records, twice the typical bias: 1,000 releases."""
+    """Tables as by default, spread out records, twice the typical bias: 1,000 plain releases."""
     settings, _ = CASES[name]
     truth = dpkde.nonprivate.kde(CLOUD, QUERIES, settings["kernel"])
     inside = []
     for release in _releases(settings, CLOUD, False, RELEASES):
-        low, high = release.interval(QUERIES, 0.9)
+        low, high = release.interval(QUERIES, 0.9, assisted=False)
         inside.append((low <= truth) & (truth <= high))
     assert np.mean(inside, axis=0).min() >= 0.9 - 6 * math.sqrt(0.1 / RELEASES)
 

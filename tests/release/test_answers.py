@@ -81,6 +81,7 @@ def test_the_spread_of_releases_is_the_standard_error(
 
 
 @pytest.mark.audit
+@pytest.mark.usefixtures("unfitted")
 @pytest.mark.parametrize("form", ["pairs", "phase"])
 def test_unbiased_over_noise_and_seeds(form: str) -> None:
     """The mean over 1,500 seeds and noises is the true sum, to 6.5 of its standard errors.
@@ -170,18 +171,16 @@ def test_frames_are_asked_by_name() -> None:
 
 
 @pytest.mark.audit
+@pytest.mark.usefixtures("unfitted")
 @pytest.mark.parametrize(
     "given", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6, "family": dpkde.Fourier(1000)}]
 )
-def test_noise_and_sampling_error_are_the_whole_error(
-    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_noise_and_sampling_error_are_the_whole_error(given: dict[str, Any]) -> None:
     """Over 300 seeds and 40 queries, plain errors against the truth have the size declared.
 
     Queries are alike, so 300 seeds tell the ratio to 0.036 (seen over 400, at 1.05); 5.5 of them,
     and more, since what the seeds have a part in is the same in every run.
     """
-    monkeypatch.setattr(dpkde.Release, "with_model", lambda release: release)
     points = np.random.default_rng(3).normal(size=(5_000, 2))
     truth = dpkde.nonprivate.kde(points, QUERIES, KERNEL)
     scores = []

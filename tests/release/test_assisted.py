@@ -86,7 +86,8 @@ def _whitened(kernel: Kernel) -> Any:
     ids=lambda kernel: kernel.name,
 )
 def test_a_model_helps_with_every_kernel_that_it_can_be_blurred_by(kernel: Kernel) -> None:
-    release, truth = made(kernel=kernel), _whitened(kernel)
+    # Where answers are near one, the noise of a count would be most of both errors.
+    release, truth = made(kernel=kernel, adjacency="replace"), _whitened(kernel)
     assert release.model is not None
     assert _error(release, truth) < 0.6 * _error(release, truth, assisted=False)
 

@@ -159,8 +159,8 @@ def reduced(values: Floats, prices: Floats, guess: float = 0.0) -> tuple[Floats,
 
     Newton's steps: the sum is convex in λ and made of lines, so few of them end at a solution.
 
-    >>> reduced(np.array([0.5, 1.0, 0.1]), np.ones(3))
-    (array([0.25, 0.75, 0.  ]), 0.25)
+    >>> reduced(np.array([0.5, 1.0, 0.0]), np.ones(3))[0]
+    array([0.25, 0.75, 0.  ])
     """
     price = guess if (values > guess * prices).any() else (values.sum() - 1) / prices.sum()
     for _ in range(_MOST_NEWTON):
