@@ -52,10 +52,16 @@ def test_bounds_of_the_map(release: dpkde.Release, capsys: pytest.CaptureFixture
         ("--shape many -o m.csv", "--shape must be numbers of places such as 200x100"),
         ("--shape 6x4x2 -o m.csv", "shape has 3 numbers, the release 2 columns"),
         ("--shape 0 -o m.csv", "--shape must have whole numbers from 1 on"),
-        ("--shape 6 --extent 0:1,1:0 -o m.csv", "bounds must be finite"),
-        ("--shape 6 --extent 0,1 -o m.csv", "bounds must be low:high"),
+        (
+            "--shape 6 --extent 0:1,3:1 -o m.csv",
+            "--extent must have low below high, got 3:1 for column lat: write 1:3",
+        ),
+        ("--shape 6 --extent 0:inf -o m.csv", "--extent must be finite, got 0:inf for column lon"),
+        ("--shape 6 --extent 0:1,0:1,0:1 -o m.csv", "--extent must be low:high for each of 2"),
+        ("--shape 6 --extent 0:1,2:2 -o m.csv", "column lat are (2.0, 2.0): a slice"),
+        ("--shape 6 --extent 0,1 -o m.csv", "--extent must be low:high"),
         ("--shape 6 --crs EPSG:4326 -o m.csv", "crs goes with a GeoTIFF"),
-        ("--shape 6 -o nowhere/m.csv", "no such file"),
+        ("--shape 6 -o nowhere/m.csv", "there is no folder nowhere"),
         ("--shape 6", "Missing option '--output'"),
         ("-o m.csv", "Missing option '--shape'"),
     ],
@@ -67,6 +73,21 @@ def test_wrong_turns(typed: str, message: str, capsys: pytest.CaptureFixture[str
     assert message in err
     assert len(err.splitlines()) == 1
     assert not Path("m.csv").exists()
+
+
+@pytest.mark.usefixtures("release")
+@pytest.mark.parametrize("typed", ["grid r.dpkde --shape 3 -o", "sample r.dpkde -n 9 -o"])
+def test_a_release_is_not_written_over(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever it is called; any other file is."""
+    before = Path("r.dpkde").read_bytes()
+    Path("m.csv").write_bytes(before)
+    code, out, err = dpkde_(*typed.split(), "m.csv", capsys=capsys)
+    assert (code, out) == (2, "")
+    assert "m.csv is a dpkde-release file; it is not overwritten" in err
+    assert Path("m.csv").read_bytes() == before
+    Path("m.csv").write_bytes(b"a,b\n" * 100)
+    assert dpkde_(*typed.split(), "m.csv", capsys=capsys)[0] == 0
+    assert Path("m.csv").read_text().startswith("lon,lat")
 
 
 def test_a_bad_file_of_points_prints_no_header(

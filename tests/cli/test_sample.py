@@ -72,7 +72,7 @@ def test_models_are_told(table: str, capsys: pytest.CaptureFixture[str]) -> None
         (["-o", "s.xlsx"], "neither .csv nor .parquet"),
         (["-n", "-3"], "--n must be a whole number"),
         (["-n", "many"], "a whole number such as"),
-        (["--seed", "-1"], "--seed must be"),
+        (["--seed", "-1"], "--seed must be a whole number, not negative, got -1"),
         (["--support", "sky"], "sky"),
         (["--report", "-n", "5"], "at least 100 points"),
     ],
@@ -80,6 +80,13 @@ def test_models_are_told(table: str, capsys: pytest.CaptureFixture[str]) -> None
 def test_what_is_refused(
     typed: list[str], message: str, release: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, _, err = dpkde_("sample", release, *typed, capsys=capsys)
-    assert code == 2
+    code, out, err = dpkde_("sample", release, *typed, capsys=capsys)
+    assert (code, out) == (2, "")
     assert message in err
+
+
+def test_a_report_of_too_few_points_leaves_no_file(
+    release: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dpkde_("sample", release, "-n", "3", "--report", "-o", "s.csv", capsys=capsys)[0] == 2
+    assert not Path("s.csv").exists()

@@ -6,11 +6,13 @@ import functools
 import logging
 import math
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -213,6 +215,8 @@ for _ in range(10**5):
         ({"bounds": [(0, 1), (3, -3)], "columns": ["lon", "lat"]}, "column lat are reversed"),
         ({"bounds": [(0, 1), (2, 2)], "columns": ["lon", "lat"]}, "column lat are a single point"),
         ({"bounds": [(0, math.inf), (2, 2)], "columns": ["lon", "lat"]}, "column lon must be fin"),
+        ({"columns": ["a", "a"]}, "column 'a' is named twice"),
+        ({"columns": np.array(["1", 1])}, "column '1' is named twice"),
         ({"columns": "lon,lat"}, r"list of names, such as \['lon', 'lat'\]"),
         ({"bounds": [(0, 0), (8, 10)]}, "single point"),
         ({"threads": "2"}, "threads"),
@@ -249,6 +253,22 @@ for _ in range(10**5):
 def test_wrong_use_names_the_fix(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(dpkde.ParameterError, match=told):
         publish(**changes)
+
+
+def test_columns_are_told_apart_before_anything_is_spent(tmp_path: Path) -> None:
+    """In new plans; a file that has one name twice is read as it always was."""
+    frame = pd.DataFrame({"a": [0.1], "b": [0.2]})
+    settings: dict[str, Any] = {"kernel": dpkde.Gaussian(0.5), "bounds": [(0, 1)] * 2, "epsilon": 1}
+    with pytest.raises(dpkde.SchemaError, match="'a' is named twice"):
+        dpkde.publish(frame, columns=["a", "a"], **settings)
+    with pytest.raises(dpkde.SchemaError, match="'a' is named twice"):
+        dpkde.plan(columns=["a", "a"], expected_rows=100, **settings)
+    plan = dpkde.plan(columns=["a", "b"], expected_rows=100, **settings)
+    replace(plan, columns=("a", "a")).save(tmp_path / "old.plan")
+    old = dpkde.Plan.load(tmp_path / "old.plan")
+    made = dpkde.publish(frame.to_numpy(), plan=old, epsilon=1)
+    made.save(tmp_path / "old.dpkde")
+    assert dpkde.load(tmp_path / "old.dpkde").columns == ("a", "a")
 
 
 def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path: Path) -> None:

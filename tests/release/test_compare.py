@@ -14,8 +14,9 @@ import dpkde
 from dpkde.families.base import Pair
 from dpkde.numerics.operators import Dense, Kronecker
 from dpkde.privacy.laws import DiscreteLaplace, MaxNorm
+from dpkde.release import differences
 from dpkde.release.compare import Distance
-from dpkde.release.differences import _tails, by_quadrature, discoveries
+from dpkde.release.differences import _tails, by_quadrature, discoveries, total_variation
 from dpkde.release.quadratic import Side, estimate, sameness
 from dpkde.release.region import Region, region_of
 from dpkde.space.domain import as_domain
@@ -355,8 +356,52 @@ def test_few_records_and_little_budget() -> None:
     for level in wrong:
         with pytest.raises(dpkde.ParameterError, match="level"):
             result.same(level)
-    itself = dpkde.distance(result.a, result.a)
-    assert "one release twice" in itself.notes[-1]
+
+
+@pytest.mark.parametrize("family", [SPLINE, dpkde.FastGauss(5), dpkde.Fourier(60)])
+def test_one_release_and_itself(family: Any, tmp_path: Any) -> None:
+    """No distance and no error, from a file too; with another reading of it, noise is shared."""
+    release = _publish(FIRST, family=family, seed=3)
+    release.save(tmp_path / "r.dpkde")
+    for other in (release, dpkde.load(tmp_path / "r.dpkde")):
+        itself = dpkde.distance(release, other)
+        for found in (itself.l2, itself.mmd):
+            assert found is None or (found.value, found.standard_error) == (0.0, 0.0)
+        assert "one release twice" in itself.notes[0]
+        assert itself.l2 is not None
+        chart = itself.difference([[0.0, 0.0], [math.nan, 0.0]])
+        for numbers, value in ((chart.values, 0), (chart.standard_error, 0), (chart.p_values, 1)):
+            assert numbers == pytest.approx([value, math.nan], nan_ok=True)
+        assert not chart.exceeds.any()
+    if family is SPLINE:
+        assert itself.total_variation is not None
+        assert set(vars(itself.total_variation).values()) == {0.0}
+        assert itself.same()
+        assert len(itself.notes) == 1
+
+
+def test_readings_of_one_release_are_refused(pair: tuple[dpkde.Release, dpkde.Release]) -> None:
+    first, second = pair
+    view = first.with_kernel(dpkde.Gaussian(0.6))
+    for one, other in ((first, view), (view, first), (first.marginal(0), first.marginal(1))):
+        with pytest.raises(dpkde.ParameterError, match="two readings of one release"):
+            dpkde.distance(one, other)
+    assert dpkde.distance(view, view).l2 is not None
+    assert dpkde.distance(view, second).l2 is not None
+    assert dpkde.distance(first.marginal(0), second.marginal(0)).l2 is not None
+
+
+def test_total_variation_lies_within_its_ends(
+    pair: tuple[dpkde.Release, dpkde.Release], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Densities alike to the last digit in most places: the correction alone takes too much."""
+    region = Region(np.zeros(1), np.ones(1), (10,))
+    shown = {id(pair[0]): np.array([0.5] * 3 + [0.0] * 7), id(pair[1]): np.zeros(10)}
+    monkeypatch.setattr(
+        differences, "densities", lambda release, _: (shown[id(release)], np.full(10, 0.07))
+    )
+    found = total_variation(*pair, region, 0.0)
+    assert 0 < found.lower == found.value < found.raw
 
 
 # --- maps
@@ -369,7 +414,7 @@ def test_differences_at_points_and_over_a_grid(pair: tuple[dpkde.Release, dpkde.
     expected = [r.kde(points, clip=False) / KERNEL.integral(2) for r in pair]
     assert found.values == pytest.approx(expected[0] - expected[1], nan_ok=True)
     errors = np.hypot(*(r.standard_error(points) / KERNEL.integral(2) for r in pair))
-    assert found.standard_errors == pytest.approx(errors, nan_ok=True)
+    assert found.standard_error == pytest.approx(errors, nan_ok=True)
     assert found.exceeds.tolist()[1:] == [False] * 3
     assert np.isnan(found.p_values[1:3]).all()
     assert found.p_values[3] == 1
@@ -379,14 +424,25 @@ def test_differences_at_points_and_over_a_grid(pair: tuple[dpkde.Release, dpkde.
     assert np.abs(chart.points).max() < 3
     assert 0.02 < chart.exceeds.mean() < 0.9
     strict = result.difference(12, of="populations")
-    plain = result.difference(12).standard_errors
-    assert (strict.standard_errors >= plain).all()
-    assert strict.standard_errors.max() > 1.2 * plain.max()
-    assert result.difference(np.empty((0, 2))).values.shape == (0,)
+    plain = result.difference(12).standard_error
+    assert (strict.standard_error >= plain).all()
+    assert strict.standard_error.max() > 1.2 * plain.max()
+    nowhere: list[Any] = [np.empty((0, 2)), []]
+    for empty in nowhere:
+        assert result.difference(empty).values.shape == (0,)
     assert "points exceed chance" in str(chart)
+    assert chart.columns == ("x1", "x2")
+    assert chart.axes is not None
+    assert [len(axis) for axis in chart.axes] == [12, 10]
+    assert (chart.axes[0][3], chart.axes[1][7]) == tuple(chart.points[37])
+    assert found.axes is None
+    assert found.columns is None
     wrong: list[tuple[Any, dict[str, Any]]] = [
         ((12,), {}),
         ((0, 4), {}),
+        ([12.0, 10.0], {}),
+        ([0.5, 1], {}),
+        ([1, 2, 3], {}),
         ((1 << 20, 1 << 20), {}),
         (8, {"level": 0.0}),
         (8, {"of": "cells"}),
@@ -394,6 +450,23 @@ def test_differences_at_points_and_over_a_grid(pair: tuple[dpkde.Release, dpkde.
     for where, settings in wrong:
         with pytest.raises(dpkde.ParameterError):
             result.difference(where, **settings)
+
+
+def test_a_list_of_numbers_is_a_shape(pair: tuple[dpkde.Release, dpkde.Release]) -> None:
+    """As `grid` takes it; points are nested, or an array."""
+    result = dpkde.distance(*pair)
+    assert np.array_equal(result.difference([8, 4]).values, result.difference((8, 4)).values)
+    one = result.difference([[1, 2]]).values
+    assert one.shape == (1,)
+    assert np.array_equal(result.difference(np.array([1, 2])).values, one)
+    assert np.array_equal(result.difference([(1, 2)]).values, one)
+    line = dpkde.distance(pair[0].marginal(0), pair[1].marginal(0))
+    assert line.difference([6]).values.shape == line.difference(6).values.shape == (6,)
+    values = line.difference(np.array([0.5, 1.5])).values
+    assert np.array_equal(line.difference([[0.5], [1.5]]).values, values)
+    for numbers in ([0.5, 1.5], [1, 2], [0.5]):
+        with pytest.raises(dpkde.ParameterError, match=r"array of shape \(n, 1\)"):
+            line.difference(numbers)
 
 
 @pytest.mark.audit

@@ -137,7 +137,7 @@ def test_a_map_far_away_is_empty() -> None:
         (10**400, None, "is too large"),
         (3, [(0, 1)], "one .low, high. pair for each of the 2 columns"),
         (3, "box", "one .low, high. pair"),
-        (3, [(0, 1), (1, 0)], "each low below its high"),
+        (3, [(0, 1), (1, 0)], "low below high"),
         (3, [(0, 1), (0, math.nan)], "finite"),
         (3, [(0, 1), (0, math.inf)], "finite"),
         (3, [(0, 1), (-1.7e308, 1.7e308)], "finite"),
@@ -210,6 +210,11 @@ def test_files_that_cannot_be_written(drawn: Map, tmp_path: Path) -> None:
     with pytest.raises(dpkde.ParameterError, match="a GeoTIFF has two columns, this map 3"):
         _published(3).grid(2).save(tmp_path / "m.tif")
     assert not [path for path in tmp_path.iterdir() if path.name != "f.csv"]
+    release = _published(1)
+    release.save(tmp_path / "r.csv")
+    with pytest.raises(dpkde.ParameterError, match="is a dpkde-release file; it is not overwr"):
+        drawn.save(tmp_path / "r.csv")
+    assert dpkde.load(tmp_path / "r.csv") == release
 
 
 class _Raster:

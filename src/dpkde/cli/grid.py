@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpkde.cli import request
+from dpkde.cli.exits import plain
 from dpkde.cli.options import Options, whole
 from dpkde.cli.progress import bar
 from dpkde.cli.verb import verb
 from dpkde.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpkde.release.release import Release
 
 
 @verb("grid")
@@ -31,14 +36,35 @@ def grid(
 
     published, output = Release.load(release), options["output"]
     check_map(output, published.dim, options["crs"])
-    ends = None if options["extent"] is None else request.pairs(options["extent"])
-    if ends is not None and len(ends) == 1:
-        ends = ends * published.dim
+    request.check_writable(output)
+    ends = None if options["extent"] is None else _extent(options["extent"], published)
     with bar("asking", not options["quiet"]) as report, progress(report):
         drawn = published.grid(
             _shape(options["shape"]), ends, assisted=False if options["plain"] else None
         )
         drawn.save(output, crs=options["crs"])
+
+
+def _extent(text: str, release: Release) -> list[tuple[float, float]]:
+    """Return the bounds of a map that were typed; one pair serves all columns."""
+    ends = request.pairs(text, "extent")
+    names = [plain(name) for name in release.columns or (f"x{k + 1}" for k in range(release.dim))]
+    if len(ends) == 1:
+        ends = ends * release.dim
+    if len(ends) != release.dim:
+        raise ParameterError(
+            f"extent must be low:high for each of {release.dim} columns, or once for all, got "
+            f"{text!r}"
+        )
+    for name, (low, high) in zip(names, ends, strict=True):
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise ParameterError(f"extent must be finite, got {low:g}:{high:g} for column {name}")
+        if low > high:
+            raise ParameterError(
+                f"extent must have low below high, got {low:g}:{high:g} for column {name}: write "
+                f"{high:g}:{low:g}"
+            )
+    return ends
 
 
 def _shape(text: str) -> int | list[int]:

@@ -124,7 +124,8 @@ TABLE = (
     Option("plain", "mass", bool,
            "Answer without the model that was fitted to the release, if there is one."),
     Option("format", "mass", Format, "csv, or json: one object per line.", default=Format.CSV),
-    Option("output", "grid", Path, "The file to write: .csv, .parquet, .npy or .tif.",
+    Option("output", "grid", Path,
+           "The file to write: .csv, .parquet, .npy or .tif. An old file of that name is replaced.",
            short=("-o",), default=...),
     Option("shape", "grid", str, "Number of places per column: 200x100, or one number for all.",
            default=...),
@@ -139,7 +140,8 @@ TABLE = (
     Option("quiet", "query", bool, "Show no progress and no notes.", short=("-q",)),
     Option("n", "sample", whole, "How many points to draw.", short=("-n",), default=1000),
     Option("output", "sample", Path,
-           "The file to write, .csv or .parquet. Default: CSV on the standard output.",
+           "The file to write, .csv or .parquet; an old file of that name is replaced. Default: "
+           "CSV on the standard output.",
            short=("-o",)),
     Option("seed", "sample", int,
            "Seed of the draws: the same one gives the same points. Default: others each time."),
@@ -150,7 +152,8 @@ TABLE = (
            "Do not move points by the kernel: shares of regions are then nearer to those of the "
            "records.", off=True),
     Option("report", "sample", bool,
-           "Say on the standard error how the KDE of the points compares with the release."),
+           "Say on the standard error how the KDE of the points compares with the release; for 100 "
+           "points or more."),
     Option("columns", "data", str, "Columns to publish, in this order: lon,lat. Default: all.",
            also=(list,)),
     Option("dim", "plan", int, "Number of columns, if no other option tells it."),

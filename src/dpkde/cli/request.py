@@ -45,7 +45,7 @@ def numbers(value: Any, what: str) -> list[float]:
         raise ParameterError(f"{what} must be numbers separated by commas, got {value!r}") from None
 
 
-def pairs(value: Any) -> list[tuple[float, float]]:
+def pairs(value: Any, what: str = "bounds") -> list[tuple[float, float]]:
     """Return bounds that were typed as low:high,low:high, or stand in a list of pairs.
 
     >>> pairs("-1:2.5,0:1e3")
@@ -57,7 +57,7 @@ def pairs(value: Any) -> list[tuple[float, float]]:
         return [(float(low), float(high)) for low, high in ends]
     except (TypeError, ValueError):
         raise ParameterError(
-            "bounds must be low:high for each column, separated by commas, such as 0:1,-5:5; "
+            f"{what} must be low:high for each column, separated by commas, such as 0:1,-5:5; "
             f"got {value!r}"
         ) from None
 
@@ -167,8 +167,11 @@ def family_named(name: str, options: Options) -> str | Family:
     return FAMILIES[name](**parameters) if parameters else name
 
 
-def check_writable(output: Path, kind: str) -> None:
-    """Refuse what cannot be written, or written over, before anything is read or spent."""
+def check_writable(output: Path, kind: str | None = None) -> None:
+    """Refuse what cannot be written, or written over, before anything is read or spent.
+
+    A file of one of our kinds replaces only such a file; others replace all but ours.
+    """
     from dpkde.release import container
 
     if output.is_dir():
@@ -178,4 +181,7 @@ def check_writable(output: Path, kind: str) -> None:
         raise ParameterError(f"there is no folder {folder} to write to")
     if not os.access(folder, os.W_OK):
         raise ParameterError(f"no permission to write to {folder}")
-    container.check_replaceable(output, kind)
+    if kind is None:
+        container.check_not_ours(output)
+    else:
+        container.check_replaceable(output, kind)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dpkde.cli import request
 from dpkde.cli.exits import plain
 from dpkde.cli.options import Options, Support
 from dpkde.cli.verb import verb
@@ -31,6 +32,7 @@ def sample(
     output: Path | None = options["output"]
     if output is not None:
         check_writable(output)
+        request.check_writable(output)
     published = Release.load(release)
     density = published.denoise()
     usual = Support.BOUNDS if published.domain.kind == "box" else Support.SPACE
@@ -41,6 +43,8 @@ def sample(
         support=support,
         smoothed=options["smoothed"] is not False,
     )
+    # Before anything is written, since it may have too few points.
+    report = str(published.sample_report(points)) if options["report"] else None
     names = list(published.columns or (f"x{k + 1}" for k in range(published.dim)))
     if output is None:
         write_csv(sys.stdout, [plain(name) for name in names], points)
@@ -48,5 +52,5 @@ def sample(
         write_rows(output, names, points)
     if density.caveat is not None:
         typer.echo(f"dpkde: note: {density.caveat}", err=True)
-    if options["report"]:
-        typer.echo(str(published.sample_report(points)), err=True)
+    if report is not None:
+        typer.echo(report, err=True)

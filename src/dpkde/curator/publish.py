@@ -59,6 +59,7 @@ from dpkde.release.release import Release, check_extras
 from dpkde.space.domain import BoundsLike, as_domain, universe_of
 from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike, Source, open_points
+from dpkde.tables.arrays import check_names
 
 
 @sealed
@@ -198,6 +199,7 @@ def publish(
         return publish_sketch(sums, replace(errand, promise=asked))
     if kernel is None:
         raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
+    check_names(columns)
     domain = as_domain(bounds, columns)
     source = open_points(points, columns, universe=universe_of(domain))
     frame = make_frame(kernel, domain, source.dim, source.fallback_dim)

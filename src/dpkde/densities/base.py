@@ -134,9 +134,7 @@ class Density(ABC):
                 f"n must be a whole number of points, with at most 2^31 numbers in all, got {n!r}"
             )
         if seed is not None and not (is_whole(seed) and seed >= 0):
-            raise ParameterError(
-                f"seed must be a whole number, not negative, or None, got {seed!r}"
-            )
+            raise ParameterError(f"seed must be a whole number, not negative, got {seed!r}")
         if not isinstance(smoothed, (bool, np.bool_)):
             raise ParameterError(f"smoothed must be True or False, got {smoothed!r}")
         within, count = check_support(support, self.frame), int(n)

@@ -46,7 +46,7 @@ from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import NO_PARTS, DeclaredBounds, Parts
 from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.space.frame import Frame
-from dpkde.tables.arrays import check_columns
+from dpkde.tables.arrays import check_names
 
 MOST_AXES = 1 << 20
 """Most columns that a file may declare."""
@@ -410,7 +410,7 @@ def plan(
     """
     guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
     density, rows = check_density(typical_density), check_rows(expected_rows)
-    check_columns(columns)
+    check_names(columns)
     frame = make_frame(kernel, as_domain(bounds, columns), dim)
     families = as_families(family)
     names = None if columns is None else tuple(str(name) for name in columns)

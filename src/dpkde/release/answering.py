@@ -444,7 +444,10 @@ class Answering:
         return self.denoise().density(queries, support=support)
 
     def log_density(self, queries: QueriesLike, *, support: str = "space") -> NDArray[np.float64]:
-        """Return the logarithm of `density`: −∞ where that is zero, and never NaN but for NaN."""
+        """Return the logarithm of `density`: −∞ where that is zero.
+
+        NaN where a query is not finite.
+        """
         return self.denoise().log_density(queries, support=support)
 
     def sample(
@@ -483,7 +486,7 @@ class Answering:
         release itself. A wider kernel lets more noise through than a release made for it would.
         `Fourier` tables serve kernels near their own, by weights for their frequencies, and only
         very near ones in many dimensions. What does not work is refused, with the bandwidth that
-        would.
+        would, or how many times as wide a bandwidth per column would have to be.
 
         Parameters
         ----------

@@ -172,12 +172,15 @@ def _advice(release: Release, kernel: Kernel) -> str:
             near = 2.0**power
             if strain(near) <= 1:
                 back = _edge(lambda m, near=near: strain(near * m), 1 / near)  # type: ignore[misc]
-                nearest = kernel.scaled(near * back).bandwidth
+                nearest = kernel.scaled(near * back).bandwidth.to_json()
+                told = _short(nearest, power > 0)
+                needs = f"a {kernel.name} kernel needs a bandwidth of {word} {told} here"
+                if isinstance(nearest, list):  # less may do in some columns
+                    times = _short(near * back, power > 0)
+                    needs = f"such a kernel would have to be {word} {times} times as wide, {told}"
                 return (
                     f"this table cannot be read with {kernel!r}: it was made for "
-                    f"{release.kernel!r} as {release.plan.layout.summary}, and a {kernel.name} "
-                    f"kernel needs a bandwidth of {word} {_short(nearest.to_json(), power > 0)} "
-                    "here"
+                    f"{release.kernel!r} as {release.plan.layout.summary}, and {needs}"
                 )
     return (
         f"this table cannot be read with a {kernel.name} kernel: it was made for "

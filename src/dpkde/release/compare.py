@@ -15,6 +15,7 @@ Everything is computed from what is public already, and costs no privacy.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,11 +28,13 @@ from dpkde.kernels import Kernel
 from dpkde.numerics.numbers import is_real
 from dpkde.release.answering import Answering
 from dpkde.release.differences import (
+    NO_VARIATION,
     Difference,
     Meaning,
     TotalVariation,
     by_quadrature,
     difference,
+    is_one,
     total_variation,
     whole_of,
 )
@@ -96,18 +99,20 @@ class Distance:
 
     def difference(
         self,
-        where: QueriesLike | int | tuple[int, ...],
+        where: QueriesLike | int | Sequence[int],
         level: float = 0.05,
         *,
         of: Meaning = "records",
     ) -> Difference:
-        """Return the difference f_a − f_b of densities, and where it exceeds noise.
+        """Return the difference of densities, first less second, and where it exceeds noise.
 
         Parameters
         ----------
         where
-            Points of shape (n, dim), or a shape: a number of cells for all axes, or a tuple with
-            one for each, for the centers of a grid over the bounds of both.
+            A shape, as for `Release.grid`: a number of cells for all columns, or a tuple or list
+            with one for each, for the centers of a grid over the bounds of both. Or points: an
+            array of shape (n, dim), a list of points, a data frame; one point is ``[[3, 4]]``, and
+            values of one column are an array.
         level
             Of the points that are marked, this share at most is expected to be there by chance
             (false discovery rate, Benjamini and Hochberg).
@@ -136,11 +141,20 @@ def distance(a: Answering, b: Answering) -> Distance:
     Spline tables with one another, and Fourier tables of the same frequencies, are compared in
     closed form; splines and fast Gauss transforms on up to three columns by quadrature over a grid,
     without the MMD. A distance that cannot be had is None, and `notes` say why. Kernels and columns
-    have to agree; bandwidths may differ, but then so do the densities of the very same records.
+    have to agree; bandwidths may differ, but then so do the densities of the very same records. A
+    release is at distance zero from itself; two readings of one table (a view and its release, say)
+    have the same noise in both, whose part is not known, and are refused.
     Costs O(cells·log cells) for splines, O(cells) for Fourier, and the answers of a grid.
     """
     _check(a, b)
     notes: list[str] = []
+    if is_one(a, b):
+        notes.append("this is one release twice: there is no difference, and no noise in it")
+    elif a.count == b.count and np.array_equal(a.table, b.table):
+        raise ParameterError(
+            "these are two readings of one release, whose noise is the same in both: what it adds "
+            "to their distance is not known. Compare the readings of two releases"
+        )
     sides = Side.of(a), Side.of(b)
     region = _region(a, b)
     l2, mmd = (_distance(a, b, sides, kind, region, notes) for kind in _KINDS)
@@ -149,19 +163,19 @@ def distance(a: Answering, b: Answering) -> Distance:
     variation = None
     if isinstance(region, Region) and l2 is not None:
         form = a.plan.pair.comparison(b.plan.pair, "l2")
-        variation = total_variation(a, b, region, _likeness(form, sides))
+        variation = NO_VARIATION
+        if not is_one(a, b):
+            variation = total_variation(a, b, region, _likeness(form, sides))
     elif isinstance(region, str):
         notes.append(f"no total variation: {region}")
     form = a.plan.pair.comparison(b.plan.pair, "mmd")
-    if min(a.rate, b.rate) < 1 and (form is None or form.scatter is None):
+    if min(a.rate, b.rate) < 1 and (form is None or form.scatter is None) and not is_one(a, b):
         notes.append("which records were sampled into the tables counts as a difference")
     if a.kernel != b.kernel:
         notes.append(
             f"densities are smoothed by {a.kernel!r} and by {b.kernel!r}: the same records would "
             "be some way apart"
         )
-    if np.array_equal(a.table, b.table):
-        notes.append("this is one release twice: its noise cancels, which the errors do not know")
     return Distance(a, b, l2, mmd, variation, tuple(notes))
 
 
@@ -189,7 +203,7 @@ def _distance(
             return None
     form = a.plan.pair.comparison(b.plan.pair, kind)
     if form is not None:
-        result = estimate(form, *sides)
+        result = Estimate(0.0, 0.0) if is_one(a, b) else estimate(form, *sides)
         if math.isfinite(result.squared) and math.isfinite(result.squared_standard_error):
             return result
         notes.append(f"no {kind.upper()}: numbers overflow on {a.dim} columns")
@@ -200,6 +214,8 @@ def _distance(
     if isinstance(region, str):
         notes.append(f"no L2 distance: {_ALIKE}")
         return None
+    if is_one(a, b):
+        return Estimate(0.0, 0.0)
     notes.append("L2 distance by quadrature: its standard error is itself known to 15% or so")
     return by_quadrature(a, b, region)
 

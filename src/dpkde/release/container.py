@@ -174,16 +174,26 @@ def check_replaceable(path: Path, kind: str) -> None:
     )
     if not path.is_file():
         raise refusal
-    if not path.stat().st_size:
-        return
+    if path.stat().st_size and _kind_of(path) != kind:
+        raise refusal
+
+
+def check_not_ours(path: Path) -> None:
+    """Refuse to write a table or a map over a file of dpkde: what it has was paid for."""
+    kind = _kind_of(path) if path.is_file() else None
+    if kind is not None:
+        raise ParameterError(f"{path} is a {kind} file; it is not overwritten: choose another name")
+
+
+def _kind_of(path: Path) -> str | None:
+    """Return which kind of file of ours this begins as; None for others."""
     with path.open("rb") as file:
         try:
             metadata = _header(file, os.fstat(file.fileno()).st_size, FormatError(""))[1]
-            same = json.loads(metadata["dpkde"])["format"] == kind
+            kind = json.loads(metadata["dpkde"])["format"]
         except (LookupError, TypeError, ValueError, RecursionError):
-            same = False
-    if not same:
-        raise refusal
+            return None
+    return kind if isinstance(kind, str) and kind.startswith("dpkde-") else None
 
 
 def read(path: str | os.PathLike[str]) -> Contents:

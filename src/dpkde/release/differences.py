@@ -37,15 +37,16 @@ _MOST_CELLS = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """The difference of two densities, at points or over a grid.
+    """The difference of two densities, the first less the second, at points or over a grid.
 
     Attributes
     ----------
     points
         Where, shape (n, dim).
     values
-        f_a − f_b, in the shape of the grid or (n,).
-    standard_errors
+        f_a − f_b, in the shape of the grid or (n,): positive where the first release of
+        ``distance(a, b)`` is denser.
+    standard_error
         What noise (and, of populations, sampling) adds.
     p_values
         How probable so large a difference is without any, at each point on its own.
@@ -54,14 +55,20 @@ class Difference:
         expected to be wrong (Benjamini and Hochberg, for noise that is alike at neighbours).
     level
         As asked for.
+    axes
+        Of a grid, the centers along each column, as in `Map`; None at points.
+    columns
+        Of a grid, the names of the columns; x1, x2, … where the releases have none. None at points.
     """
 
     points: Points
     values: Floats
-    standard_errors: Floats
+    standard_error: Floats
     p_values: Floats
     exceeds: Mask
     level: float
+    axes: tuple[Floats, ...] | None = None
+    columns: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         marked = int(self.exceeds.sum())
@@ -81,7 +88,7 @@ class TotalVariation:
     value
         Corrected point by point: |x| − cσ·e^{−2x²/σ²}, whose mean is 0 where there is no difference
         and which is |x| where that is well above the noise; between, at a standard error or two, it
-        is too small by up to 0.4 of one.
+        is too small by up to 0.4 of one. It lies from `lower` to `upper`.
     lower, upper
         By the triangle inequality, raw ± ½∫|noise|, the latter at most its mean and two standard
         deviations. They are wide, and hold whatever the difference is.
@@ -98,6 +105,15 @@ class TotalVariation:
 
     def __str__(self) -> str:
         return f"{self.value:.4g} (from {self.lower:.3g} to {self.upper:.3g})"
+
+
+NO_VARIATION = TotalVariation(0.0, 0.0, 0.0, 0.0, 0.0)
+"""That of a release and itself."""
+
+
+def is_one(a: Answering, b: Answering) -> bool:
+    """Return whether both are one release, read in one way: whatever its noise, it cancels."""
+    return a is b or a == b
 
 
 def whole_of(release: Answering) -> float:
@@ -127,7 +143,9 @@ def difference(a: Answering, b: Answering, where: Any, level: float, of: Meaning
         raise ParameterError(f"level must be between 0 and 1, such as 0.05, got {level!r}")
     if of not in ("records", "populations"):
         raise ParameterError(f"of must be 'records' or 'populations', got {of!r}")
-    points, shape = _places(a, b, where)
+    region = _grid(a, b, where)
+    points = places_of(where, a.plan.frame, a.columns) if region is None else region.points
+    shape = (len(points),) if region is None else region.shape
     (first, noise), (second, other) = densities(a, points), densities(b, points)
     variances = noise**2 + other**2
     for release, values in ((a, first), (b, second)):
@@ -137,8 +155,11 @@ def difference(a: Answering, b: Answering, where: Any, level: float, of: Meaning
         if of == "populations":
             variances = variances + _sampled(release, values)
     values = first - second
-    cumulants = sum(_fourth(release, points) for release in (a, b))
-    p_values = _tails(values, variances, np.asarray(cumulants))
+    cumulants = np.asarray(sum(_fourth(release, points) for release in (a, b)))
+    if is_one(a, b):
+        variances, cumulants = 0 * values, 0 * values
+    p_values = _tails(values, variances, cumulants)
+    names = a.columns or b.columns or tuple(f"x{k + 1}" for k in range(a.dim))
     return Difference(
         points,
         values.reshape(shape),
@@ -146,25 +167,30 @@ def difference(a: Answering, b: Answering, where: Any, level: float, of: Meaning
         p_values.reshape(shape),
         discoveries(p_values, level).reshape(shape),
         float(level),
+        None if region is None else tuple(region.axes),
+        None if region is None else names,
     )
 
 
-def _places(a: Answering, b: Answering, where: Any) -> tuple[Points, tuple[int, ...]]:
-    """Return points, and the shape that answers take."""
+def _grid(a: Answering, b: Answering, where: Any) -> Region | None:
+    """Return the grid that a shape stands for; None where points were given.
+
+    Numbers in a list or a tuple are a shape, whatever they are: [80, 40] and [80.0, 40.0] must not
+    be different things.
+    """
     counts = (where,) * a.dim if is_whole(where) else where
-    if not isinstance(counts, tuple) or not all(is_whole(count) for count in counts):
-        points = places_of(where, a.plan.frame, a.columns)
-        return points, (len(points),)
-    if len(counts) != a.dim or min(counts) < 1 or math.prod(counts) > _MOST_CELLS:
+    if not isinstance(counts, (list, tuple)) or not any(is_real(count) for count in counts):
+        return None
+    whole = len(counts) == a.dim and all(is_whole(count) and count >= 1 for count in counts)
+    if not whole or math.prod(map(int, counts)) > _MOST_CELLS:
         raise ParameterError(
-            f"a shape needs {a.dim} whole numbers, at least 1 and at most 2^24 cells together, "
-            f"got {where!r}"
+            f"a shape needs {a.dim} whole number(s), at least 1 and at most 2^24 cells together, "
+            f"got {where!r}; points are an array of shape (n, {a.dim}), or a list of points"
         )
     box = bounds_of(a, b)
     if box is None:
         raise ParameterError("a grid needs bounds, which these releases lack: give points")
-    region = Region(*box, tuple(int(count) for count in counts))
-    return region.points, region.shape
+    return Region(*box, tuple(map(int, counts)))
 
 
 def _sampled(release: Answering, values: Floats) -> Floats:
@@ -259,13 +285,8 @@ def total_variation(a: Answering, b: Answering, region: Region, alike: float) ->
     corrected = raw - cell * height * float((errors * bumps).sum())
     whole = cell * float(errors.sum())
     doubt = mean + 2 * whole * math.sqrt((1 - 2 / math.pi) * alike)
-    return TotalVariation(
-        raw,
-        mean,
-        min(max(corrected, 0.0), 1.0),
-        min(max(raw - doubt, 0.0), 1.0),
-        min(max(raw + doubt, 0.0), 1.0),
-    )
+    lower, upper = (min(max(end, 0.0), 1.0) for end in (raw - doubt, raw + doubt))
+    return TotalVariation(raw, mean, min(max(corrected, lower), upper), lower, upper)
 
 
 def by_quadrature(a: Answering, b: Answering, region: Region) -> Estimate:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.release import answers
 from dpkde.release.assistance import assistance
+from dpkde.release.container import check_not_ours
 from dpkde.release.progress import progress, reporting
 from dpkde.space.domain import Box
 from dpkde.tables.maps import Layers, write_map
@@ -97,10 +99,12 @@ class Map:
         Parameters
         ----------
         path
-            An old file of that name is replaced when the new one is complete.
+            An old file of that name is replaced when the new one is complete; one of dpkde's own,
+            such as a release, is not.
         crs
             For a GeoTIFF, the coordinate system of the columns, such as ``"EPSG:4326"``.
         """
+        check_not_ours(Path(path))
         values: tuple[Floats, ...] = (self.values,)
         if not str(path).lower().endswith(".npy"):
             values = (self.values, self.standard_error)
@@ -212,12 +216,18 @@ def _ends(
             )
     with np.errstate(all="ignore"):
         widths = pairs[:, 1] - pairs[:, 0]
-    if not (np.isfinite(pairs).all() and np.isfinite(widths).all() and (widths >= 0).all()):
-        raise ParameterError("bounds must be finite, each low below its high")
-    if any(width == 0 and size > 1 for width, size in zip(widths, sizes, strict=True)):
-        raise ParameterError(
-            "bounds must have each low below its high; a slice at one value has 1 in shape"
-        )
+    names = release.columns or range(frame.dim)
+    for name, (low, high), width, size in zip(names, pairs.tolist(), widths, sizes, strict=True):
+        if not (np.isfinite([low, high, width]).all() and width >= 0):
+            raise ParameterError(
+                f"bounds must be finite, low below high, and those of column {name} are "
+                f"({low}, {high})"
+            )
+        if width == 0 and size > 1:
+            raise ParameterError(
+                f"bounds must have low below high, and those of column {name} are ({low}, {high}): "
+                "a slice at one value has 1 in shape"
+            )
     return tuple((low, high) for low, high in pairs.tolist())
 
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from dpkde.release.release import Release
 
 
+_SHOWN = 8
+"""Names of columns that are shown, at most."""
+
+
 class View(Answering):
     """A release, read by another plan whose table has the same cells."""
 
@@ -124,4 +128,6 @@ class View(Answering):
         raise ParameterError("a view cannot be saved: save its release, view.release.save(path)")
 
     def __repr__(self) -> str:
-        return f"<View: {describe(self.plan)}, of release {self.release.release_id[:8]}>"
+        names, more = list(self.columns or ()), ", …" * (len(self.columns or ()) > _SHOWN)
+        named = f", columns {', '.join(map(repr, names[:_SHOWN]))}{more}" if names else ""
+        return f"<View: {describe(self.plan)}{named}, of release {self.release.release_id[:8]}>"

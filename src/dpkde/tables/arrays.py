@@ -5,6 +5,7 @@ Only the shape and the type of an array can raise; a value never does, and no me
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
@@ -41,6 +42,15 @@ def check_columns(columns: Sequence[str] | None) -> None:
     if isinstance(columns, (str, bytes)):
         names = [name.strip() for name in str(columns).split(",")]
         raise SchemaError(f"columns must be a list of names, such as {names!r}")
+
+
+def check_names(columns: Sequence[str] | None) -> None:
+    """Refuse names for a new release that do not tell its columns apart, or are one text."""
+    check_columns(columns)
+    times = Counter(str(name) for name in (() if columns is None else columns))
+    for name, number in times.most_common(1):
+        if number > 1:
+            raise SchemaError(f"column {name!r} is named twice: each needs a name of its own")
 
 
 def as_rows(values: ArrayLike, dim: int | None, what: str) -> NDArray[Any]:
