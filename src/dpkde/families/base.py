@@ -60,6 +60,10 @@ NO_WORST = (
     "the {} family states no worst case here, so no error can be promised: give bounds, or use "
     "another family"
 )
+ONE_KERNEL = (
+    "a table of the {} family is read with the kernel that it was made for, and no other: ask for a "
+    "release of family='spline', or of 'fourier' in many dimensions, to choose bandwidths later"
+)
 _NOISE_NANOSECONDS = 700
 """What a cell's noise takes, roughly."""
 
@@ -468,16 +472,11 @@ class Pair(ABC):
 
         f is as it is, g may be another. ParameterError where no bandwidth of that kernel would do.
         """
-        raise ParameterError(
-            f"a table of the {self.layout.family.name} family is read with the kernel that it was "
-            "made for, and no other: ask for a release of family='spline', or of 'fourier' in many "
-            "dimensions, to choose bandwidths later"
-        )
+        raise ParameterError(ONE_KERNEL.format(self.layout.family.name))
 
     def reread(self, frame: Frame) -> Pair:
         """Return this pair with a g for the kernel of another frame, where `strain` allows it."""
-        self.strain(frame)
-        raise NotImplementedError  # what has a strain has a g
+        raise ParameterError(ONE_KERNEL.format(self.layout.family.name))
 
     def energies(self, table: NDArray[np.float64]) -> Callable[[Frame], Energy]:
         """Return sums of squares of answers over space, and of kernel values over pairs of records.
