@@ -61,8 +61,8 @@ NO_WORST = (
     "another family"
 )
 ONE_KERNEL = (
-    "a table of the {} family is read with the kernel that it was made for, and no other: ask for a "
-    "release of family='spline', or of 'fourier' in many dimensions, to choose bandwidths later"
+    "a table of the {} family is read with the kernel that it was made for, and no other: ask for "
+    "a release of family='spline', or of 'fourier' in many dimensions, to choose bandwidths later"
 )
 _NOISE_NANOSECONDS = 700
 """What a cell's noise takes, roughly."""
