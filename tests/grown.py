@@ -15,7 +15,7 @@ import numpy as np
 
 import dpkde
 from dpkde.prior import SyntheticRelease
-from dpkde.privacy.amounts import COUNT, Adjacency, Amount, Bounds, Unit
+from dpkde.privacy.amounts import COUNT, Amount, Bounds, Unit
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import DiscreteLaplace, Exponential, Law, draw
 from dpkde.privacy.statement import PrivacyStatement
@@ -67,16 +67,17 @@ def statement(
     **guarantee: Any,
 ) -> PrivacyStatement:
     """Return a statement with spends for a histogram and a choice, before count and table."""
-    declared = Guarantee.declare(**(guarantee or {"epsilon": 1}), adjacency=adjacency)
-    budget, times = Budget(declared), plan.unit.records if records is None else records
-    budget.spend("histogram lon", _TENTH, DiscreteLaplace, HISTOGRAM.times(times))
-    budget.select("bandwidth", _TENTH, Exponential, times)
-    if declared.adjacency is Adjacency.ADD_REMOVE:
-        budget.spend("count", _TENTH, DiscreteLaplace, COUNT.times(times))
+    unit = plan.unit if records is None else replace(plan.unit, records=records)
+    declared = Guarantee.declare(**(guarantee or {"epsilon": 1}), adjacency=adjacency, unit=unit)
+    budget = Budget(declared)
+    budget.spend("histogram lon", _TENTH, DiscreteLaplace, HISTOGRAM)
+    budget.select("bandwidth", _TENTH, Exponential, unit.records)
+    if not declared.count_is_public:
+        budget.spend("count", _TENTH, DiscreteLaplace, COUNT)
     left = budget.left_pure() if law.paid_in == "epsilon" else budget.left_concentrated()
     assert left is not None
-    budget.spend("table", left, law, plan.pair.bounds.times(times))
-    return PrivacyStatement(declared, budget.spends, plan.unit)
+    budget.spend("table", left, law, plan.pair.bounds)
+    return PrivacyStatement(replace(declared, unit=plan.unit), budget.spends)
 
 
 def grown_release() -> dpkde.Release:

@@ -11,6 +11,7 @@ import pytest
 import dpkde
 from dpkde.families.fourier.middle import Middle
 from dpkde.privacy.amounts import Adjacency, Amount
+from dpkde.privacy.budget import Guarantee
 from dpkde.privacy.laws import DiscreteLaplace, MaxNorm
 from dpkde.space.domain import Box, Unbounded
 from dpkde.space.frame import Frame
@@ -83,14 +84,14 @@ def test_a_price_is_paid_for_a_mean_that_is_near() -> None:
     middle = _middle()
     amount = Amount(epsilon=Fraction(1, 20))
     ways = ((amount, DiscreteLaplace), (amount, MaxNorm))
-    assert middle.price(ways, 10, Adjacency.ADD_REMOVE) is None
-    price = middle.price(ways, 1e5, Adjacency.ADD_REMOVE)
+    assert middle.price(ways, 10, Guarantee(Adjacency.ADD_REMOVE)) is None
+    price = middle.price(ways, 1e5, Guarantee(Adjacency.ADD_REMOVE))
     assert price is not None
     law = price.law.bought(amount, middle.bounds)
     width = math.sqrt(sum(half**2 for half in middle.halves))
     expected = math.sqrt(law.variance) / 2**middle.bits / 1e5 * width
     assert price.distance == pytest.approx(expected)
-    twice = middle.price(ways, 1e5, Adjacency.REPLACE)
+    twice = middle.price(ways, 1e5, Guarantee(Adjacency.REPLACE))
     assert twice is not None
     assert twice.distance == pytest.approx(2 * expected, rel=0.01)
 

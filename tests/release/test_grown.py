@@ -39,7 +39,6 @@ from grown import (
     TYPES,
     grown_plan,
     grown_release,
-    grown_sketch,
     plain_plan,
     statement,
 )
@@ -442,7 +441,8 @@ def test_hostile_units(unit: Any) -> None:
 
 def test_a_unit_in_words() -> None:
     assert str(PrivacyStatement(statement(plain_plan()).guarantee, ()).unit) == "one record"
-    words = str(replace(statement(plain_plan()), unit=Unit(None, 3)))
+    several = replace(statement(plain_plan()).guarantee, unit=Unit(None, 3))
+    words = str(PrivacyStatement(several, ()))
     assert "adding or removing any 3 records (" in words
     assert "It protects 3 records as a whole." in words
     assert str(Unit("household")) == "one household with at most one record"
@@ -475,19 +475,20 @@ def test_bounds_of_several_records_hold(nonnegative: bool) -> None:
     assert Bounds(4, 12, 36, 3, nonnegative).times(5).l2_squared == 25 * 36
 
 
-def test_nothing_is_sketched_for_a_unit_that_nobody_bounds() -> None:
-    """A plan from a newer dpkde may bound the records of a unit; this one would not."""
-    points, plan = np.zeros((5, 2)), grown_plan()
+def test_nothing_is_sketched_for_a_unit_that_nobody_can_tell() -> None:
+    """Of records without a name for whose they are, any three might belong together."""
+    points, plan = np.zeros((5, 2)), grown_plan(Unit(None, 8))
     for act in (
         lambda: dpkde.sketch(points, plan),
         lambda: dpkde.publish(points, plan=plan, epsilon=1),
-        lambda: dpkde.publish(grown_sketch(), epsilon=1),
     ):
-        with pytest.raises(dpkde.ParameterError, match="one patient_id with at most 8 records"):
+        with pytest.raises(dpkde.ParameterError, match="protects 8 records, and no column"):
             act()
+    with pytest.raises(dpkde.SchemaError, match="no column 'patient_id'"):
+        dpkde.sketch(points, grown_plan())
     typed = grown_plan(ONE_RECORD, TYPES)
     release = dpkde.publish(dpkde.sketch(points, typed), epsilon=1)
     assert release.parts.of(ColumnTypes) == TYPES
     assert dpkde.Release.from_bytes(release.to_bytes()) == release
     with pytest.raises(dpkde.ParameterError, match="the statement one record"):
-        _release(plan, replace(statement(plan), unit=ONE_RECORD))
+        _release(plan, statement(plain_plan()))

@@ -25,6 +25,7 @@ from dpkde.curator.sketch import (
     sketch,
     sketch_source,
 )
+from dpkde.curator.units.limit import limited
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, NO_WORST, Family, Outlook, Table
 from dpkde.families.fourier.middle import MEAN_SHARES, Middle
@@ -48,7 +49,8 @@ from dpkde.planning.plan import (
 from dpkde.planning.promise import Promise, Setting, promise
 from dpkde.planning.promised import Priced, Promised, Prospects, subsampling, too_few
 from dpkde.planning.split import after_count, count_amount
-from dpkde.privacy.amounts import COUNT, Adjacency, Amount
+from dpkde.planning.units import check_apart, check_unit, limit_of
+from dpkde.privacy.amounts import COUNT, Amount
 from dpkde.privacy.budget import Budget, Guarantee, cheapest
 from dpkde.privacy.laws import law_of_a_number, randomness
 from dpkde.privacy.numbers import Exact
@@ -82,6 +84,8 @@ def publish(
     pilot: bool = True,
     plan: Plan | None = None,
     columns: Sequence[str] | None = None,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     capacity_bits: int = DEFAULT_CAPACITY_BITS,
     sampler: str = "dpkde",
     threads: int | None = None,
@@ -138,6 +142,11 @@ def publish(
     columns
         Which columns of a named table, in this order; for arrays, the names of theirs. Kept in
         the release.
+    unit, rows_per_unit
+        Protect all the rows of somebody together: `unit` is the column that tells whose a row is,
+        such as ``"patient_id"``, and `rows_per_unit` how many rows of each may count. Of who has
+        more, a public key chooses so many; who has no id does not count. Noise grows in proportion
+        to it. For tables that have columns with names; both or neither.
     capacity_bits
         Sums cannot wrap up to 2^capacity_bits records.
     sampler
@@ -169,7 +178,17 @@ def publish(
     >>> abs(float(release.kde([0.0, 0.0])[0]) - 0.368) < 0.1
     True
     """
-    guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
+    whose = check_unit(unit, rows_per_unit)
+    fixed = points.plan if isinstance(points, Sketch) else plan
+    if fixed is not None:
+        fixed = check_plan(fixed)
+    guarantee = Guarantee.declare(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        adjacency=adjacency,
+        unit=whose if fixed is None else fixed.unit,
+    )
     errand = Errand(
         Budget(guarantee, randomness(sampler)),
         check_capacity(capacity_bits),
@@ -180,18 +199,18 @@ def publish(
         pilot=check_switch(pilot, "pilot"),
     )
     promise(alpha, eta, simultaneous)  # what is wrong with it is said first
-    if isinstance(points, Sketch) or plan is not None:
+    if fixed is not None:
         settled = {
             "kernel": kernel,
             "bounds": bounds,
             "family": None if family in (None, "auto") else family,
             "seed": seed,
             "columns": columns,
+            "unit": unit,
         }
         extra = [name for name, value in settled.items() if value is not None]
         if extra:
             raise ParameterError(f"already fixed by the plan: {', '.join(extra)}; leave that out")
-        fixed = check_plan(points.plan if isinstance(points, Sketch) else plan)
         if plan is not None and plan != fixed:
             raise ParameterError("the sketch was made under another plan")
         asked = promise(alpha, eta, simultaneous, fixed.frame) or fixed.promise
@@ -200,8 +219,9 @@ def publish(
     if kernel is None:
         raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
     check_names(columns)
+    check_apart(whose, columns)
     domain = as_domain(bounds, columns)
-    source = open_points(points, columns, universe=universe_of(domain))
+    source = open_points(points, columns, universe=universe_of(domain), unit=whose.name)
     frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
     families = as_families("auto" if family is None else family)
     check_room(frame, source.columns, families)
@@ -263,11 +283,16 @@ def publish_source(
     choice = Choice.among(families, frame, errand.objective)
     if isinstance(choice.objective, Promised):
         errand.prospects(choice, frame, choice.objective).check_possible()
+    settled = errand.expected_rows is not None or choice.is_settled
+    limit = limit_of(errand.budget.guarantee.unit, seed)
+    if limit is not None:
+        source = limited(source, frame, limit, errand.threads)
     first = errand.outlook(frame, errand.expected_rows)
-    if errand.expected_rows is not None or choice.is_settled:
+    if settled:
         # Nothing waits for the count: the points are read once, and it comes with them.
         view = after_count(choice, errand.budget, first)
-        plan = replace(draw_plan(choice, view, seed=seed, columns=source.columns), considered=())
+        plan = draw_plan(choice, view, seed=seed, columns=source.columns, limit=limit)
+        plan = replace(plan, considered=())
         return publish_sketch(sketch_source(source, plan, errand.threads), errand)
     # The family's parameters wait for the noisy count: a pass of its own.
     if source.once:
@@ -290,7 +315,7 @@ def publish_source(
     view = errand.outlook(frame, count)
     if pilot is not None:
         view = _looked(pilot, taken[0], choice, view, errand)
-    plan = draw_plan(choice, view, seed=seed, columns=source.columns)
+    plan = draw_plan(choice, view, seed=seed, columns=source.columns, limit=limit)
     parts = [] if middle is None else _located(middle, taken[-1], plan, count, errand)
     rate = _kept(errand, choice, plan, count)
     sums = sketch_source(source, plan, errand.threads, rate)
@@ -310,7 +335,7 @@ def publish_sketch(sums: Sketch, errand: Errand) -> Release:
 def _noisy_count(totals: Totals, choice: Choice, view: Outlook, errand: Errand) -> int:
     """Return the number of rows where it is public; else spend its share, and return it noisy."""
     budget, amount = errand.budget, None
-    if budget.guarantee.adjacency is Adjacency.ADD_REMOVE:
+    if not budget.guarantee.count_is_public:
         amount = count_amount(choice, budget, view)
     return noisy_count(totals, budget, amount)
 
@@ -362,7 +387,7 @@ def _located(
     if not plan.layout.can_be_modelled:
         return []
     for share in MEAN_SHARES:
-        price = middle.price(affordable(budget, share), count, budget.guarantee.adjacency)
+        price = middle.price(affordable(budget, share), count, budget.guarantee)
         if price is not None:
             spend = budget.spend("mean", price.amount, price.law, middle.bounds)
             noisy = sums + budget.noise(spend, middle.bounds.cells)
@@ -375,7 +400,7 @@ def noisy_count(totals: Totals, budget: Budget, amount: Amount | None) -> int:
 
     `amount` may be None where the number of rows is public.
     """
-    if budget.guarantee.adjacency is Adjacency.REPLACE:
+    if budget.guarantee.count_is_public:
         return max(totals.rows, 1)
     assert amount is not None
     spend = budget.spend("count", amount, law_of_a_number(amount), COUNT)
@@ -393,7 +418,7 @@ def _kept(errand: Errand, choice: Choice, plan: Plan, count: int) -> Fraction:
     worst = plan.layout.worst(plan.bits)
     if worst is None:
         raise ParameterError(NO_WORST.format(plan.family.name))
-    law = cheapest(budget.options, plan.pair.bounds.under(budget.guarantee.adjacency))[2]
+    law = cheapest(budget.options, budget.guarantee.moved(plan.pair.bounds))[2]
     entry = Priced(plan.layout, plan.pair.bounds.cells, law, worst)
     spent = budget.spent_on("count")
     setting = Setting(count, None if spent is None else spent.law, constant=plan.pair.constant)
@@ -414,7 +439,7 @@ def _noised(
     """Spend what is left on the table, and assemble the release."""
     plan, budget = sums.plan, errand.budget
     bounds = plan.pair.bounds
-    amount, law, _ = cheapest(budget.options, bounds.under(budget.guarantee.adjacency))
+    amount, law, _ = cheapest(budget.options, budget.guarantee.moved(bounds))
     spend = budget.spend("table", amount, law, bounds)
     table = sums._table + budget.noise(spend, bounds.cells)
     statement = PrivacyStatement(budget.guarantee, budget.spends)

@@ -10,19 +10,22 @@ A sketch is as secret as the data: it prints its shape and nothing else.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dpkde.curator.units.limit import limited
 from dpkde.errors import FormatError, MergeError
 from dpkde.families.base import Table
 from dpkde.kernels import Points
 from dpkde.numerics.pool import mapped
-from dpkde.planning.plan import Plan, check_plan, describe, opened_plan
-from dpkde.privacy.amounts import Bounds
+from dpkde.planning.plan import Plan, check_plan, check_switch, describe, opened_plan
+from dpkde.planning.units import limit_under
+from dpkde.privacy.amounts import ONE_RECORD, Bounds
 from dpkde.privacy.secrecy import sealed
 from dpkde.release import container
 from dpkde.release.files import Filed, Opened
@@ -62,17 +65,59 @@ class Sketch(Filed):
     def __add__(self, other: Sketch) -> Sketch:
         if not isinstance(other, Sketch):
             return NotImplemented
-        if self.plan != other.plan:
+        if self.plan.unit != ONE_RECORD:
             raise MergeError(
-                "these sketches were made under different plans and cannot be merged: make one "
-                "plan, save it, and sketch every part under that file"
+                f"one {self.plan.unit.name} may have records in both of these sketches: use "
+                "dpkde.Sketch.merge(parts), which counts with that, or "
+                "dpkde.Sketch.merge(parts, disjoint_units=True) where you know that none has"
             )
+        _check_alike(self.plan, other.plan)
+        return self._plus(other)
+
+    def _plus(self, other: Sketch) -> Sketch:
         return Sketch(
             self.plan,
             self._table + other._table,
             self._count + other._count,
             self._rows + other._rows,
         )
+
+    @classmethod
+    @sealed
+    def merge(cls, parts: Iterable[Sketch], *, disjoint_units: bool = False) -> Sketch:
+        """Return the sketch of all records of several sketches, made under the same plan.
+
+        Parameters
+        ----------
+        parts
+            At least one sketch.
+        disjoint_units
+            True: your word that no unit has records in two of the parts, as where each holds other
+            patients. The guarantee rests on it, and nothing here can check it. Otherwise a unit may
+            have its c records in every one of k parts, and the sum is priced at k·c of them: the
+            noise of a release grows k times. Where single records are protected it makes no
+            difference.
+
+        Guarantee
+        ---------
+        The plan of the sum has a unit of as many records as one may have moved it by.
+        """
+        sketches = list(parts)
+        if not sketches or not all(isinstance(part, Sketch) for part in sketches):
+            raise MergeError("merge takes at least one sketch, such as [monday, tuesday]")
+        check_switch(disjoint_units, "disjoint_units")
+        first = sketches[0].plan
+        records = [part.plan.unit.records for part in sketches]
+        for part in sketches[1:]:  # of sums, units may have more records than in a part
+            named = part.plan.unit.name is not None and part.plan.unit.name == first.unit.name
+            _check_alike(first, replace(part.plan, unit=first.unit) if named else part.plan)
+        total = sketches[0]
+        for part in sketches[1:]:
+            total = total._plus(part)
+        if first.unit == ONE_RECORD:
+            return total
+        priced = replace(first.unit, records=max(records) if disjoint_units else sum(records))
+        return cls(replace(first, unit=priced), total._table, total._count, total._rows)
 
     def __radd__(self, other: int) -> Sketch:
         """Let `sum` start at 0."""
@@ -116,6 +161,14 @@ class Sketch(Filed):
         return cls(plan, table.copy(), count, rows)
 
 
+def _check_alike(one: Plan, other: Plan) -> None:
+    if one != other:
+        raise MergeError(
+            "these sketches were made under different plans and cannot be merged: make one "
+            "plan, save it, and sketch every part under that file"
+        )
+
+
 @sealed
 def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Sketch:
     """Return the exact sketch of private points under a plan.
@@ -135,9 +188,14 @@ def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Ske
     ---------
     Adding one record changes the table by that record's own contribution, an integer vector within
     ``plan.pair.bounds``, modulo 2⁶⁴, and the count by at most one. No value in the data raises.
+    Under a plan with a unit, adding all the rows of one unit changes both by those of at most
+    ``plan.unit.records`` of its own rows, and the choice for no other unit.
     """
     check_plan(plan)
-    source = open_points(points, plan.columns, universe=universe_of(plan.frame.domain))
+    universe, unit = universe_of(plan.frame.domain), plan.unit.name
+    source = open_points(points, plan.columns, universe=universe, unit=unit)
+    if limit := limit_under(plan):
+        source = limited(source, plan.frame, limit, threads)
     return sketch_source(source, plan, threads)
 
 

@@ -116,6 +116,8 @@ class Outlook:
         A public guess of how smooth the data are, see `Guess`.
     range
         What the data may be like, equally likely each; empty: as guessed.
+    records
+        How many records of a unit are protected together.
     caution
         The power of the mean over the range by which layouts are compared: 1, the plain mean, where
         nothing is known, so that what does badly in one case does badly. Less after a pilot, of
@@ -131,6 +133,7 @@ class Outlook:
     smoothness: float = USUAL_SMOOTHNESS
     range: tuple[Guess, ...] = ()
     caution: float = 1.0
+    records: int = 1
 
     @property
     def cases(self) -> list[Outlook]:
@@ -142,7 +145,7 @@ class Outlook:
 
     def law(self, bounds: Bounds) -> Law:
         """Return the best law of noise on a table that a record moves so far."""
-        return cheapest(self.options, bounds.under(self.adjacency))[2]
+        return cheapest(self.options, bounds.times(self.records).under(self.adjacency))[2]
 
     def prediction(self, layout: Layout, *, gain: float, approximation: float) -> Prediction:
         """Return a prediction, from what a layout knows of itself.

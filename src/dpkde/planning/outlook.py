@@ -48,6 +48,7 @@ def outlook(
         capacity_bits,
         None if (count := budget.spent_on("count")) is None else count.law,
         range=data_range(frame, density),
+        records=budget.guarantee.unit.records,
     )
 
 
@@ -94,6 +95,7 @@ def assumed_rows(guarantee: Guarantee, density: float) -> float:
     else:
         assert guarantee.epsilon is not None
         strength = float(guarantee.epsilon)
+    strength /= guarantee.unit.records
     return max(WORTHWHILE / max(strength * density, 2.0**-40), float(FEWEST_ROWS))
 
 

@@ -128,7 +128,7 @@ class Pilot:
             bounds = Fourier(count).layout(self.pair.frame).bounds(self.pair.bits)
             ways = affordable(budget, share)
             try:
-                amount, kind, law = cheapest(ways, bounds.under(budget.guarantee.adjacency))
+                amount, kind, law = cheapest(ways, budget.guarantee.moved(bounds))
             except ParameterError:  # the noise does not fit 64 bits
                 continue
             variance = 2 * law.variance / 4.0**self.pair.bits / rows**2

@@ -37,13 +37,14 @@ from dpkde.planning.pilot import Pilot
 from dpkde.planning.promise import Promise, promise, promise_from_json
 from dpkde.planning.promised import Promised, Prospect, Prospects, prospect
 from dpkde.planning.split import after_count
+from dpkde.planning.units import Limit, check_apart, check_unit, limit_of
 from dpkde.privacy.amounts import ONE_RECORD, Unit
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import randomness
 from dpkde.privacy.numbers import Exact
 from dpkde.release import container
 from dpkde.release.files import Filed, Opened
-from dpkde.release.parts import NO_PARTS, DeclaredBounds, Parts
+from dpkde.release.parts import NO_PARTS, DeclaredBounds, Part, Parts
 from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.space.frame import Frame
 from dpkde.tables.arrays import check_names
@@ -356,7 +357,12 @@ def check_seed(seed: int | None) -> int | None:
 
 
 def draw_plan(
-    choice: Choice, view: Outlook, *, seed: int | None, columns: Sequence[str] | None
+    choice: Choice,
+    view: Outlook,
+    *,
+    seed: int | None,
+    columns: Sequence[str] | None,
+    limit: Limit | None = None,
 ) -> Plan:
     """Take the best layout, draw the public randomness, and freeze."""
     considered = choice.rank(view)
@@ -369,8 +375,15 @@ def draw_plan(
         raise ParameterError(f"{len(names)} column names for {layout.frame.dim} columns")
     pair = layout.draw(layout.lattice(view), int(seed))
     known = FAMILIES.get(layout.family.name) is type(layout.family)
-    parts = NO_PARTS if known else Parts([DeclaredBounds.of(pair.bounds)])
-    return Plan(pair, view.capacity_bits, int(seed), names, considered, parts=parts)
+    parts: list[Part] = [] if known else [DeclaredBounds.of(pair.bounds)]
+    unit = ONE_RECORD
+    if limit is not None:
+        unit, parts = limit.unit, [*parts, limit.part]
+    return Plan(
+        *(pair, view.capacity_bits, int(seed), names, considered),
+        unit=unit,
+        parts=Parts(parts),
+    )
 
 
 def plan(
@@ -391,6 +404,8 @@ def plan(
     pilot: bool = True,
     dim: int | None = None,
     columns: Sequence[str] | None = None,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     capacity_bits: int = DEFAULT_CAPACITY_BITS,
     sampler: str = "dpkde",
 ) -> Plan:
@@ -408,9 +423,13 @@ def plan(
     ... # doctest: +ELLIPSIS
     <Plan: gaussian σ=0.1, spline ... (degree ...), box, d=2, ... cells ..., predicted error ...>
     """
-    guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
+    whose = check_unit(unit, rows_per_unit)
+    guarantee = Guarantee.declare(
+        epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency, unit=whose
+    )
     density, rows = check_density(typical_density), check_rows(expected_rows)
     check_names(columns)
+    check_apart(whose, columns)
     frame = make_frame(kernel, as_domain(bounds, columns), dim)
     families = as_families(family)
     names = None if columns is None else tuple(str(name) for name in columns)
@@ -430,7 +449,8 @@ def plan(
             "number of records"
         )
     view = after_count(choice, budget, outlook(budget, frame, rows, density, capacity))
-    chosen = draw_plan(choice, view, seed=check_seed(seed), columns=names)
+    limit = limit_of(whose, check_seed(seed))
+    chosen = draw_plan(choice, view, seed=seed, columns=names, limit=limit)
     if check_switch(pilot, "pilot") and rows is not None and not choice.is_settled:
         look = Pilot.of(frame, capacity, 0)
         offer = None if look is None else look.worthwhile(choice, budget, view)
@@ -444,10 +464,10 @@ def check_plan(plan: Any) -> Plan:
     """Check that a plan is one, and not the path of its file."""
     if not isinstance(plan, Plan):
         raise ParameterError("plan must be a Plan; read one from a file by dpkde.Plan.load(path)")
-    if plan.unit != ONE_RECORD:  # nothing here sees to it that a unit has no more records
+    if plan.unit.name is None and plan.unit != ONE_RECORD:
         raise ParameterError(
-            f"this plan protects {plan.unit}, and this dpkde sketches under plans that protect "
-            f"{ONE_RECORD}: install a newer dpkde"
+            f"this plan protects {plan.unit}, and no column tells whose a record is: make a plan "
+            "with unit="
         )
     return plan
 

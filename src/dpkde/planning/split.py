@@ -9,7 +9,7 @@ from fractions import Fraction
 from dpkde.errors import ParameterError
 from dpkde.families.base import Outlook
 from dpkde.planning.choice import Choice, expected
-from dpkde.privacy.amounts import COUNT, Adjacency, Amount
+from dpkde.privacy.amounts import COUNT, Amount
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import law_of_a_number
 
@@ -48,7 +48,8 @@ def count_amount(choice: Choice, budget: Budget, view: Outlook) -> Amount:
         foreseen = layout.predict(sight)
         # A model, if one fits, drops much of the table's noise and none of the count's.
         left = foreseen.noise if foreseen.assisted is None else foreseen.assisted
-        size = math.sqrt(foreseen.noise * min(foreseen.noise, left)) * view.rows
+        # Records of a unit move count and table alike.
+        size = math.sqrt(foreseen.noise * min(foreseen.noise, left)) * view.rows / view.records
         amount = _best_split(budget.guarantee, kind[0][0], size, density)
         # What the other table would have after this split, the layout being the same.
         after = expected(layout, _rehearsed(budget, amount, view).cases)
@@ -74,7 +75,7 @@ def _best_split(guarantee: Guarantee, whole: Amount, size: float, density: float
 
 def after_count(choice: Choice, budget: Budget, view: Outlook) -> Outlook:
     """Return the outlook for the table: the count's share set aside on paper, nothing spent."""
-    if budget.guarantee.adjacency is Adjacency.REPLACE:
+    if budget.guarantee.count_is_public:
         return view
     return _rehearsed(budget, count_amount(choice, budget, view), view)
 

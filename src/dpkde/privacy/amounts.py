@@ -126,7 +126,16 @@ class Bounds:
         )
 
 
-COUNT = Bounds(cells=1, l1=1, l2_squared=1, linf=1, nonnegative=True)
+@dataclass(frozen=True)
+class CountBounds(Bounds):
+    """How far somebody's records move their count: neighbours replace 0 to l1 by 0 to l1."""
+
+    def under(self, adjacency: Adjacency) -> Bounds:
+        """Return the bounds on the difference of neighbouring counts: the same either way."""
+        return self
+
+
+COUNT = CountBounds(cells=1, l1=1, l2_squared=1, linf=1, nonnegative=True)
 """One record moves the count by one."""
 
 

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import BudgetError, ParameterError
-from dpkde.privacy.amounts import Adjacency, Amount, Bounds
+from dpkde.privacy.amounts import ONE_RECORD, Adjacency, Amount, Bounds, Unit
 from dpkde.privacy.concentrated import rho_within
 from dpkde.privacy.laws import NOISES, ChoiceLaw, Law, Randomness
 from dpkde.privacy.laws.draw import OnPaper
@@ -82,12 +82,16 @@ Options = tuple[tuple[Amount, type[Law]], ...]
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What is promised: pure ε, (ε, δ), or ρ-zCDP, for one notion of neighbours."""
+    """What is promised: pure ε, (ε, δ), or ρ-zCDP, for one notion of neighbours.
+
+    Neighbours are told apart by all the records of one `unit`.
+    """
 
     adjacency: Adjacency
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
+    unit: Unit = ONE_RECORD
 
     @classmethod
     def declare(
@@ -97,6 +101,7 @@ class Guarantee:
         delta: Exact = 0,
         rho: Exact | None = None,
         adjacency: str = Adjacency.ADD_REMOVE,
+        unit: Unit = ONE_RECORD,
     ) -> Guarantee:
         """Check what a caller typed. Exactly one of `epsilon` and `rho` is needed."""
         try:
@@ -119,7 +124,23 @@ class Guarantee:
             epsilon=None if epsilon is None else positive(epsilon, "epsilon"),
             delta=small,
             rho=None if rho is None else positive(rho, "rho"),
+            unit=unit,
         )
+
+    def moved(self, bounds: Bounds) -> Bounds:
+        """Return how far neighbouring sums are apart, where one record moves them within bounds.
+
+        By the records of a unit together, and for replacing it by as many others.
+        """
+        return bounds.times(self.unit.records).under(self.adjacency)
+
+    @property
+    def count_is_public(self) -> bool:
+        """Whether the number of records is told as it is.
+
+        Under replace that of units is, and it is that of records only where they are the same.
+        """
+        return self.adjacency is Adjacency.REPLACE and self.unit.name is None
 
     @property
     def rho_limit(self) -> Fraction:
@@ -132,7 +153,8 @@ class Guarantee:
     def __str__(self) -> str:
         numbers = {"ε": self.epsilon, "δ": self.delta, "ρ": self.rho}
         promise = [f"{name}={plain(value)}" for name, value in numbers.items() if value]
-        return " ".join([*promise, self.adjacency])
+        whose = [] if self.unit == ONE_RECORD else [f"per {self.unit.name or self.unit}"]
+        return " ".join([*promise, self.adjacency, *whose])
 
 
 Choosing = TypeVar("Choosing", bound=ChoiceLaw)
@@ -213,7 +235,7 @@ class Budget:
         bounds
             How far one record moves the integers that the noise will be added to.
         """
-        moved = bounds.under(self.guarantee.adjacency)
+        moved = self.guarantee.moved(bounds)
         spend = Spend(purpose, amount, law.bought(amount, moved), law.sensitivity(moved))
         self.debit(spend)
         return spend

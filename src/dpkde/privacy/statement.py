@@ -43,7 +43,18 @@ _NEIGHBOURS = {
     Adjacency.ADD_REMOVE: "adding or removing any {} (the number of records is private)",
     Adjacency.REPLACE: "changing the values of any {} (the number of records is public)",
 }
+_UNITS = {
+    Adjacency.ADD_REMOVE: (
+        "adding or removing all records of any one {} (their number is private, and so is that of "
+        "the records)"
+    ),
+    Adjacency.REPLACE: (
+        "replacing all records of any one {} by others (the number of records is private, that of "
+        "those whose records they are is public)"
+    ),
+}
 _ALONE = "It protects one record; several records of one person need a smaller bound."
+_WHOLE = "It protects each {} as a whole: at most {} of its records counted, however many it has."
 
 _MOST_SPENDS = 1100
 _DIGITS, _FEW_DIGITS = 512, 160
@@ -64,13 +75,15 @@ class PrivacyStatement:
         The declared bound.
     spends
         Every debit, in the order in which the noise was drawn.
-    unit
-        What neighbours differ by.
     """
 
     guarantee: Guarantee
     spends: tuple[Debit, ...]
-    unit: Unit = ONE_RECORD
+
+    @property
+    def unit(self) -> Unit:
+        """What neighbours differ by."""
+        return self.guarantee.unit
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -128,13 +141,26 @@ class PrivacyStatement:
         return "\n".join(
             [
                 f"This release is {bound}-{kind}differentially private",
-                f"with respect to {_NEIGHBOURS[declared.adjacency].format(self.unit)}.",
-                _ALONE if self.unit == ONE_RECORD else f"It protects {self.unit} as a whole.",
+                f"with respect to {self._neighbours}.",
+                self._protected,
                 f"It was made by these {looks}, and no others:",
                 *(f"  - {spend}" + f", {n} times" * (n > 1) for spend, n in alike.items()),
                 "Whatever anyone computes from it, however often, is covered by the same bound.",
             ]
         )
+
+    @property
+    def _neighbours(self) -> str:
+        words = _NEIGHBOURS if self.unit.name is None else _UNITS
+        return words[self.adjacency].format(self.unit.name or self.unit)
+
+    @property
+    def _protected(self) -> str:
+        if self.unit == ONE_RECORD:
+            return _ALONE
+        if self.unit.name is None:
+            return f"It protects {self.unit} as a whole."
+        return _WHOLE.format(self.unit.name, self.unit.records)
 
 
 def statement_to_json(statement: PrivacyStatement, version: int = 1) -> dict[str, Any]:
@@ -186,18 +212,23 @@ def statement_from_json(
         delta=fraction_from_json(entry["delta"]) or Fraction(0),
         rho=fraction_from_json(entry["rho"]),
         adjacency=entry["adjacency"],
+        unit=unit,
     )
     items = entry["spends"]
     if not isinstance(items, list) or not 1 <= len(items) <= _MOST_SPENDS:
         raise ParameterError("a release has spends, and not too many to read")
     moves = {
-        purpose: bounds.times(unit.records).under(guarantee.adjacency)
+        purpose: guarantee.moved(bounds)
         for purpose, bounds in {"count": COUNT, **(tables or {})}.items()
     }
     spends = [_spend_from_json(item, moves.pop(item["purpose"], None)) for item in items]
+    for spend in spends:  # what moves by whole records moves by those of a unit
+        squared = isinstance(spend, Spend) and spend.law.norm == "L2"
+        if spend.sensitivity < unit.records ** (2 if squared else 1):
+            raise ParameterError("a spend is for fewer records than a unit has")
     budget = Budget(guarantee)
     budget.debit(*spends)
-    return PrivacyStatement(guarantee, budget.spends, unit)
+    return PrivacyStatement(guarantee, budget.spends)
 
 
 def _cells_to_json(spend: Debit, version: int) -> dict[str, int]:

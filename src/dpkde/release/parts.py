@@ -170,6 +170,33 @@ class DeclaredBounds(Part):
 
 
 @dataclass(frozen=True)
+class UnitKey(Part):
+    """The public key by which the records of a unit are chosen: 16 hexadecimal digits.
+
+    Without it the key is 0. It is required, since whoever sketched with another one would choose
+    other records.
+    """
+
+    key: str
+    name = "unit-key"
+    version = 1
+    required = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, str) or not re.fullmatch(r"[0-9a-f]{16}", self.key):
+            raise ParameterError(f"the key of a unit has 16 hexadecimal digits, got {self.key!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the key."""
+        return {"key": self.key}
+
+    def check(self, holder: Plan | SyntheticRelease) -> None:
+        """Refuse a key where no column tells whose a record is."""
+        if getattr(getattr(holder, "unit", None), "name", None) is None:
+            raise ParameterError("a key of units, and no unit that has a name")
+
+
+@dataclass(frozen=True)
 class LedgerEntry(Part):
     """Where the spend of a release is recorded.
 
@@ -361,7 +388,8 @@ class UnknownPart(Part):
 
 
 KINDS: dict[str, type[Part]] = {
-    kind.name: kind for kind in (ColumnTypes, DeclaredBounds, LedgerEntry, NoisyMean, FittedModel)
+    kind.name: kind
+    for kind in (ColumnTypes, DeclaredBounds, UnitKey, LedgerEntry, NoisyMean, FittedModel)
 }
 """The parts that this dpkde knows, each in one version."""
 

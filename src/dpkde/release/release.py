@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpkde.errors import BudgetError, FormatError, ParameterError
 from dpkde.planning.plan import Plan, describe, opened_plan
 from dpkde.planning.promise import Promise, promise_from_json
-from dpkde.privacy.amounts import ONE_RECORD, Adjacency
+from dpkde.privacy.amounts import ONE_RECORD
 from dpkde.privacy.statement import (
     PrivacyStatement,
     fraction_from_json,
@@ -320,7 +320,7 @@ def _statement(entry: Mapping[str, Any], version: int, plan: Plan) -> PrivacySta
     """Rebuild the statement; whatever was bought for the table has to fit the plan."""
     statement = statement_from_json(entry, version, {"table": plan.pair.bounds})
     purposes = [spend.purpose for spend in statement.spends]
-    needed = ["count", "table"] if statement.adjacency is Adjacency.ADD_REMOVE else ["table"]
+    needed = ["table"] if statement.guarantee.count_is_public else ["count", "table"]
     ours = [purpose for purpose in purposes if purpose in ("count", "table")]
     if ours != needed or purposes[-1] != "table" or (version == 1 and purposes != needed):
         raise ParameterError("the spends are not those of a release")

@@ -28,6 +28,7 @@ from dpkde.errors import SchemaError
 from dpkde.privacy.secrecy import unseen
 from dpkde.tables.cells import NUMBERS, records_in
 from dpkde.tables.frames import is_frame, open_frame
+from dpkde.tables.labels import Labelled, labels_in_cells
 from dpkde.tables.source import Piece, Source, chunk_rows, slices
 from dpkde.tables.streams import suffix
 
@@ -39,8 +40,11 @@ Python's own there are no weak references: the last few are remembered once they
 they hold nothing themselves."""
 
 
-def open_batches(points: Any, names: tuple[str, ...] | None) -> Source:
-    """Return a list or iterator as a source."""
+def open_batches(points: Any, names: tuple[str, ...] | None, unit: str | None = None) -> Source:
+    """Return a list or iterator as a source.
+
+    Where rows are somebody's, frames and mappings tell whose; other rows are nobody's.
+    """
     if hasattr(type(points), "__arrow_c_array__") or (
         hasattr(type(points), "__arrow_c_stream__") and not hasattr(type(points), "__next__")
     ):
@@ -72,11 +76,11 @@ def open_batches(points: Any, names: tuple[str, ...] | None) -> Source:
         with suppress(TypeError):
             if once:
                 _used[id(points)] = points
-        yield from _batches(points, names, wide)
+        yield from _batches(points, names, wide, unit)
         if once and id(points) not in _used:
             _used_up.append(points)
 
-    return Source(partial(read, dim), dim, names, once=once, wide=read)
+    return Source(partial(read, dim), dim, names, once=once, wide=read, unit=unit)
 
 
 def open_cells(rows: NDArray[Any], names: tuple[str, ...] | None) -> Source:
@@ -119,33 +123,39 @@ def array_pieces(rows: NDArray[Any]) -> Iterator[Piece]:
 
 
 def _batches(
-    points: Iterable[Any], columns: Sequence[str] | None, dim: int | None
+    points: Iterable[Any], columns: Sequence[str] | None, dim: int | None, unit: str | None
 ) -> Iterator[Piece]:
     rows: list[Any] = []
     for element in points:
-        batch = _batch(element, columns, dim)
+        batch = _batch(element, columns, dim, unit)
         if batch is None:
             rows += _listed(element, dim)
             if len(rows) >= chunk_rows(dim or 1):
-                yield from _rows(iter(rows), dim, columns)
+                yield from _rows(iter(rows), dim, columns, unit)
                 rows = []
         else:
             yield from batch
-    yield from _rows(iter(rows), dim, columns)
+    yield from _rows(iter(rows), dim, columns, unit)
 
 
-def _batch(element: Any, columns: Sequence[str] | None, dim: int | None) -> Iterator[Piece] | None:
+def _batch(
+    element: Any, columns: Sequence[str] | None, dim: int | None, unit: str | None
+) -> Iterator[Piece] | None:
     """Return the pieces of a batch; None where the element is a row, or rows of cells."""
     if is_frame(element):
         if not hasattr(type(element), "columns") and dim not in (1, None):
             return None  # a column of a frame, where rows are wider: one of its rows
-        return open_frame(element, columns).read()
+        return open_frame(element, columns, unit).read()
     if not _is_array(element) and callable(getattr(type(element), "__array__", None)):
         element = unseen(np.asanyarray, element)
     if not _is_array(element) or element.dtype.kind not in NUMBERS:
         return None
     # One column: a batch of cells, not a row. Without any, an array of one dimension is no rows.
     flat = element.ndim == 1 and (dim in (1, None) or not element.size)
+    if unit is not None and element.ndim > 1:
+        raise SchemaError(f"an array has no column {unit!r}: make data frames of the batches")
+    if unit is not None:
+        return None
     return array_pieces(element) if flat or element.ndim > 1 else None
 
 
@@ -161,11 +171,25 @@ def _listed(element: Any, dim: int | None) -> list[Any]:
 
 
 def _rows(
-    rows: Iterator[Any], dim: int | None, names: Sequence[str] | None = None
+    rows: Iterator[Any],
+    dim: int | None,
+    names: Sequence[str] | None = None,
+    unit: str | None = None,
 ) -> Iterator[Piece]:
     while part := list(islice(rows, chunk_rows(dim or 1))):
         if dim is None:
             raise SchemaError(
                 "the number of columns of a list of rows is open: give bounds, or names of columns"
             )
-        yield Piece(partial(records_in, part, dim, names), len(part))
+        labelled = None if unit is None else partial(_labelled, part, dim, names, unit)
+        yield Piece(partial(records_in, part, dim, names), len(part), labelled)
+
+
+def _labelled(rows: list[Any], dim: int, names: Sequence[str] | None, unit: str) -> Labelled:
+    """Return rows and whose they are: mappings tell, under the name of the unit."""
+    cells = [unseen(_label, row, unit) for row in rows]
+    return records_in(rows, dim, names), labels_in_cells(cells)
+
+
+def _label(row: Any, unit: str) -> Any:
+    return row[unit] if isinstance(row, Mapping) else None

@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
 from dpkde.tables.arrays import as_rows
-from dpkde.tables.source import Piece, Source, choose_columns, chunk_rows, no_rows, slices
+from dpkde.tables.labels import NO_LABELS, Labelled, is_label_type, labels_in_arrow
+from dpkde.tables.source import Piece, Source, chunk_rows, columns_and_unit, no_rows, slices
 from dpkde.tables.streams import guarded
 
 
-def open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
+def open_parquet(path: Path, columns: Sequence[str] | None, unit: str | None = None) -> Source:
     """Return a Parquet file as a source; columns have to be of a numeric type."""
     pa, pq = _arrow("pyarrow"), _arrow("pyarrow.parquet")
     schema = _guarded(path, lambda: pq.read_schema(path))
-    names, places = choose_columns(schema.names, columns, path.name)
+    names, places, whose = columns_and_unit(schema.names, columns, unit, path.name)
+    if whose is not None and not is_label_type(kind := schema.field(whose).type):
+        raise SchemaError(NO_LABELS.format(unit, f"{path.name} is of type {kind}"))
     for name, place in zip(names, places, strict=True):
         kind = schema.field(place).type
         kinds = pa.types  # a column of nulls alone has a type of its own
@@ -37,12 +40,18 @@ def open_parquet(path: Path, columns: Sequence[str] | None) -> Source:
         # Without these two settings a single large row group is held in memory whole.
         file = _guarded(path, lambda: pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16))
         with file:
-            batches = file.iter_batches(batch_size=chunk_rows(len(names)), columns=list(names))
+            read = [*names, *([] if unit is None else [unit])]
+            batches = file.iter_batches(batch_size=chunk_rows(len(names)), columns=read)
             while (batch := _guarded(path, lambda: next(batches, None))) is not None:
-                yield Piece(partial(_columns, batch, names), batch.num_rows)
+                labelled = None if unit is None else partial(_labelled, batch, names, unit)
+                yield Piece(partial(_columns, batch, names), batch.num_rows, labelled)
 
     size = _guarded(path, lambda: pq.read_metadata(path)).num_rows
-    return Source(read, len(names), names, size=size)
+    return Source(read, len(names), names, size=size, unit=unit)
+
+
+def _labelled(batch: Any, names: Sequence[str], unit: str) -> Labelled:
+    return _columns(batch, names), labels_in_arrow(batch.column(unit))
 
 
 def _columns(batch: Any, names: Sequence[str]) -> NDArray[Any]:
@@ -57,8 +66,10 @@ def _columns(batch: Any, names: Sequence[str]) -> NDArray[Any]:
     return rows
 
 
-def open_npy(path: Path, columns: Sequence[str] | None) -> Source:
+def open_npy(path: Path, columns: Sequence[str] | None, unit: str | None = None) -> Source:
     """Return a ``.npy`` file of a two-dimensional array as a source."""
+    if unit is not None:
+        raise SchemaError(f"{path.name} has no column {unit!r}, nor any other with a name")
     array = _guarded(path, lambda: np.load(path, mmap_mode="r", allow_pickle=False))
     if not isinstance(array, np.ndarray):
         raise SchemaError(f"{path.name} does not hold one array")

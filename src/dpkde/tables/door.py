@@ -45,13 +45,21 @@ from dpkde.tables.source import Source, no_rows
 from dpkde.tables.streams import suffix
 from dpkde.tables.text import CSV, KINDS, open_text
 
+NO_COLUMNS = (
+    "these points have no column {!r}: to protect all the rows of somebody, give a table that has "
+    "columns with names (a data frame, or a CSV or Parquet file)"
+)
 PointsLike = Any
 """An array of shape (n_points, dim), dense or sparse, a data frame, a path, a `CSV`, a list of
 rows, or an iterable of arrays; or of sets, where the domain is `Sets`."""
 
 
 def open_points(
-    points: PointsLike, columns: Sequence[str] | None = None, *, universe: int | None = None
+    points: PointsLike,
+    columns: Sequence[str] | None = None,
+    *,
+    universe: int | None = None,
+    unit: str | None = None,
 ) -> Source:
     """Return the points as a source.
 
@@ -65,18 +73,26 @@ def open_points(
         names.
     universe
         The number of elements, where records are sets: an iterable then holds one set per record.
+    unit
+        The column that tells whose each row is, of a table that has columns with names.
     """
     if isinstance(points, Source):
+        if points.unit != unit:
+            raise SchemaError("these points were opened with another unit")
         return points
     check_columns(columns)
     if isinstance(points, (str, os.PathLike)):
-        return _open_file(Path(points), columns)
+        return _open_file(Path(points), columns, unit)
     if isinstance(points, io.IOBase):
-        return open_text(CSV(cast("BinaryIO", points)), columns)
+        return open_text(CSV(cast("BinaryIO", points)), columns, unit)
     if isinstance(points, CSV):
-        return open_text(points, columns)
+        return open_text(points, columns, unit)
     if is_frame(points):
-        return open_frame(points, columns)
+        return open_frame(points, columns, unit)
+    if unit is not None:
+        check_known(points)
+        if is_sparse(points) or hasattr(points, "__array__") or universe is not None:
+            raise SchemaError(NO_COLUMNS.format(unit))
     names = None if columns is None else tuple(str(name) for name in columns)
     if is_sparse(points):
         return open_sparse(points, names)
@@ -85,7 +101,7 @@ def open_points(
         return _open_array(points, names)
     if universe is not None and isinstance(points, Iterable):
         return open_sets(points, universe)
-    return open_batches(points, names)
+    return open_batches(points, names, unit)
 
 
 def _open_array(points: Any, names: tuple[str, ...] | None) -> Source:
@@ -99,23 +115,24 @@ def _open_array(points: Any, names: tuple[str, ...] | None) -> Source:
     return Source(partial(array_pieces, rows), int(rows.shape[1]), names, size=len(rows))
 
 
-def _open_csv(path: Path, columns: Sequence[str] | None) -> Source:
-    return open_text(CSV(path), columns)
+def _open_csv(path: Path, columns: Sequence[str] | None, unit: str | None = None) -> Source:
+    return open_text(CSV(path), columns, unit)
 
 
-FILES: dict[str, Callable[[Path, Sequence[str] | None], Source]] = {
+FILES: dict[str, Callable[[Path, Sequence[str] | None, str | None], Source]] = {
     **dict.fromkeys(KINDS, _open_csv),
     **dict.fromkeys((".parquet", ".pq"), open_parquet),
     ".npy": open_npy,
 }
-"""What opens a file, by the ending of its name: a function of its path and of the columns to read,
-all of them where that is None. It raises for a schema, never for a value."""
+"""What opens a file, by the ending of its name: a function of its path, of the columns to read,
+all of them where that is None, and of the column that tells whose each row is, or None. It raises
+for a schema, never for a value."""
 
 
-def _open_file(path: Path, columns: Sequence[str] | None) -> Source:
+def _open_file(path: Path, columns: Sequence[str] | None, unit: str | None) -> Source:
     kind, packing = suffix(path)
     if kind in FILES and (not packing or kind in KINDS):
-        return FILES[kind](path, columns)
+        return FILES[kind](path, columns, unit)
     if kind in (".bz2", ".xz", ".zip", ".7z", ".lz4", ".tar"):
         raise SchemaError(f"{path.name} is packed in a way that is not read here: unpack it first")
     raise SchemaError(

@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
 from dpkde.tables.cells import NUMBERS, numbers_in
-from dpkde.tables.source import Source, choose_columns, chunk_rows, slices
+from dpkde.tables.labels import (
+    NO_LABELS,
+    Labels,
+    is_label_type,
+    labels_in_arrow,
+    labels_in_series,
+)
+from dpkde.tables.source import Source, chunk_rows, columns_and_unit, labelled_slices, slices
 
 _LIBRARIES = ("cudf", "modin", "pandas", "polars", "pyarrow")
 _NUMBERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 _KINDS = (*_NUMBERS, "Float32", "Float64", "Boolean")
 _GUESSED = ("String", "Object")
+_LABELS = (*_KINDS, *_GUESSED, "Categorical", "Enum", "Decimal")
 _CASTS = {
     "pandas": "pandas.to_numeric(frame[{0!r}], errors='coerce')",
     "polars": "frame.with_columns(polars.col({0!r}).cast(polars.Float64, strict=False))",
@@ -43,7 +51,7 @@ def check_known(points: Any) -> None:
         )
 
 
-def open_frame(points: Any, columns: Sequence[str] | None) -> Source:
+def open_frame(points: Any, columns: Sequence[str] | None, unit: str | None = None) -> Source:
     """Return a data frame, or a column of one, as a source.
 
     The type of a column is schema: what is no number is refused. But pandas guesses types from
@@ -63,14 +71,20 @@ def open_frame(points: Any, columns: Sequence[str] | None) -> Source:
         frame = nw.from_native(points, eager_only=True, allow_series=True)
     except Exception:
         raise unreadable from None
+    if isinstance(frame, nw.Series) and unit is not None:
+        raise SchemaError(f"a single column has no column {unit!r} beside it: give the whole frame")
     if isinstance(frame, nw.Series):
         # A single column: it is called what the caller says, if anything.
         name = "value" if columns is None else str(columns[0])
         column = open_frame(frame.alias(name).to_frame().to_native(), columns)
         return column if columns else replace(column, columns=None)
-    names, places = choose_columns([str(name) for name in frame.columns], columns, "the frame")
+    available = [str(name) for name in frame.columns]
+    names, places, whose = columns_and_unit(available, columns, unit, "the frame")
     keys = [frame.columns[place] for place in places]
     guesses = frame.implementation.is_pandas_like()
+    labels = None if whose is None else frame.get_column(frame.columns[whose])
+    if labels is not None and not _has_labels(labels):
+        raise SchemaError(NO_LABELS.format(unit, f"the frame is of type {labels.dtype}"))
     for name, key in zip(names, keys, strict=True):
         kind = str(frame.schema[key])
         if kind in _KINDS or (guesses and kind in _GUESSED):
@@ -82,8 +96,33 @@ def open_frame(points: Any, columns: Sequence[str] | None) -> Source:
                 f"numbers, cast it: {cast.format(name)}"
             )
     rows = partial(_rows, frame, keys)
-    read = partial(slices, rows, len(frame), chunk_rows(len(keys)))
-    return Source(read, len(names), names, size=len(frame))
+    size, step = len(frame), chunk_rows(len(keys))
+    if labels is None:
+        return Source(partial(slices, rows, size, step), len(names), names, size=size)
+    read = partial(labelled_slices, rows, partial(_labels, labels), size, step)
+    return Source(read, len(names), names, size=size, unit=unit)
+
+
+def _has_labels(series: Any) -> bool:
+    """Return whether ids may be of the type of a column."""
+    return str(series.dtype).partition("(")[0] in _LABELS or _is_null(series.to_native())
+
+
+def _labels(series: Any, start: int, stop: int) -> Labels:
+    return labels_in_series(series[start:stop], _strings)
+
+
+def _strings(series: Any) -> Labels | None:
+    """Return the labels of a column of text through Arrow, where that is at hand."""
+    if str(series.dtype) != "String" or series.implementation.is_pandas_like():
+        return None
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return None
+    native = series.to_arrow()
+    whole = native.combine_chunks() if isinstance(native, pa.ChunkedArray) else native
+    return labels_in_arrow(whole) if is_label_type(whole.type) else None
 
 
 def _is_null(native: Any) -> bool:

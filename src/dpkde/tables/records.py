@@ -69,11 +69,11 @@ def whole_records(
     cut is behind a line break, where a record is either over or in the middle of a quoted field,
     and at the end of the text an open quote is a broken rule.
     """
-    nowhere = np.empty(0)
+    nowhere, nobody = np.empty(0), np.empty(0, dtype=np.int64)
     position, records = start, 0
     while position < min(text.size, start + most):
         outcome, after = _read(
-            text, position, final, delimiter, targets, unnamed, True, 0, 0, nowhere
+            text, position, final, delimiter, targets, unnamed, True, 0, 0, nowhere, -1, nobody
         )
         if outcome == _UNDECIDED:
             break
@@ -92,6 +92,8 @@ def parse_records(
     decimal: int,
     thousands: int,
     rows: NDArray[np.float64],
+    label: int,
+    spans: NDArray[np.int64],
 ) -> int:
     """Write the fields of each record that have a target; return how many records there were.
 
@@ -111,16 +113,22 @@ def parse_records(
         As in `parse_number`.
     rows
         Written to, shape (at least the number of records and at least 1, columns).
+    label, spans
+        The field that tells whose a record is, or −1; and where that stands in each record: start,
+        stop, and whether it is in quotes. As many rows, or none; zeros for bad records.
     """
     n, position = 0, 0
     while position < text.size:
         # Behind the last record there may be blank lines, for which no row was made.
         row = rows[n] if n < len(rows) else rows[0, :0]
+        span = spans[n] if n < len(spans) else spans[:0].reshape(0)
         outcome, position = _read(
-            text, position, True, delimiter, targets, unnamed, multiline, decimal, thousands, row
+            *(text, position, True, delimiter, targets, unnamed, multiline, decimal, thousands),
+            *(row, label, span),
         )
         if outcome == _BAD:
             rows[n, :] = np.nan
+            span[:] = 0
         if outcome != _BLANK:
             n += 1
     return n
@@ -138,10 +146,12 @@ def _read(
     decimal: int,
     thousands: int,
     row: NDArray[np.float64],
+    label: int,
+    span: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Read the record at `start`: return what became of it, and where the next one begins.
 
-    `final` tells whether nothing follows the text. An empty `row` is not written to.
+    `final` tells whether nothing follows the text. An empty `row` or `span` is not written to.
     """
     size, fields = text.size, targets.size
     space = _SPACE if delimiter != _SPACE else -1
@@ -197,6 +207,8 @@ def _read(
         if field < fields:
             if row.size and targets[field] >= 0:
                 row[targets[field]] = parse_number(text, first, last, decimal, thousands)
+            if field == label and span.size:
+                span[0], span[1], span[2] = first, last, 1 if quoted else 0
         elif field > fields or more or (not unnamed and (quoted or first < last)):
             broken = True
             break

@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
+from dpkde.tables.labels import Labelled, Labels
 
 _CHUNK_ROWS = 1024
 _CHUNK_VALUES = 1 << 16
@@ -23,10 +24,14 @@ def chunk_rows(columns: int) -> int:
 
 @dataclass(frozen=True)
 class Piece:
-    """A few rows, read when asked for: shape (n, dim). `size` is in the units of the source."""
+    """A few rows, read when asked for: shape (n, dim). `size` is in the units of the source.
+
+    `labelled` reads the same rows, and whose each of them is, where the source knows.
+    """
 
     rows: Callable[[], NDArray[Any]]
     size: int
+    labelled: Callable[[], Labelled] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Source:
         on the curator's own terminal and nothing else: under add-remove it is private.
     fallback_dim
         Number of columns where nothing else tells it: 1 for an empty one-dimensional array.
+    unit
+        The column that tells whose each row is: pieces are `labelled` then.
     wide
         Starts reading points of a known number of columns, where pieces cannot tell it themselves:
         rows in a list.
@@ -60,6 +67,7 @@ class Source:
     size: int | None = None
     fallback_dim: int | None = None
     wide: Callable[[int], Iterator[Piece]] | None = None
+    unit: str | None = None
 
     def pieces(self, dim: int) -> Iterator[Piece]:
         """Start reading points of `dim` columns."""
@@ -86,6 +94,22 @@ def slices(rows: Callable[[int, int], NDArray[Any]], count: int, step: int) -> I
     for start in range(0, count, step):
         stop = min(start + step, count)
         yield Piece(partial(rows, start, stop), stop - start)
+
+
+def labelled_slices(
+    rows: Callable[[int, int], NDArray[Any]],
+    labels: Callable[[int, int], Labels],
+    count: int,
+    step: int,
+) -> Iterator[Piece]:
+    """Yield the same with whose each row is, read by `labels`."""
+
+    def both(start: int, stop: int) -> Labelled:
+        return rows(start, stop), labels(start, stop)
+
+    for start in range(0, count, step):
+        stop = min(start + step, count)
+        yield Piece(partial(rows, start, stop), stop - start, partial(both, start, stop))
 
 
 def no_rows(columns: tuple[str, ...] | None) -> Source:
@@ -134,3 +158,26 @@ def choose_columns(
         raise SchemaError("a column is named twice")
     standing = {name: place for place, name in enumerate(available)}
     return chosen, [standing[name] for name in chosen]
+
+
+def columns_and_unit(
+    available: Sequence[str],
+    columns: Sequence[str] | None,
+    unit: str | None,
+    what: str,
+    **words: Any,
+) -> tuple[tuple[str, ...], list[int], int | None]:
+    """Return the names of the columns to read, where they stand, and where the unit's stands.
+
+    Where all columns are to be read, that is all but the unit's.
+    """
+    if unit is None:
+        return (*choose_columns(available, columns, what, **words), None)
+    (_,), (place,) = choose_columns(available, [unit], what, **words)
+    if columns is None:
+        columns = [name for name in available if name != unit]
+    elif unit in map(str, columns):
+        raise SchemaError(
+            f"column {unit!r} tells whose a row is, and is not one of those to publish as well"
+        )
+    return (*choose_columns(available, columns, what, **words), place)

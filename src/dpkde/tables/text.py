@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError, SchemaError
-from dpkde.tables.source import Piece, Source, choose_columns, is_number
+from dpkde.tables.labels import Labelled, labels_in_spans, nobody
+from dpkde.tables.source import Piece, Source, columns_and_unit, is_number
 from dpkde.tables.streams import Stream, as_utf8, check_encoding, open_binary, suffix
 
 TEXT_BLOCK = 1 << 20
+_NEWLINE = 10
 KINDS = (".csv", ".tsv", ".txt")
 STREAM = "the stream"
 _HEADER_LIMIT = 1 << 20
@@ -109,6 +111,8 @@ class _Layout:
     multiline: bool
     decimal: int
     thousands: int
+    label: int = -1
+    """The field that tells whose a record is."""
 
     @property
     def columns(self) -> int:
@@ -138,12 +142,23 @@ class _Layout:
 
     def parse(self, text: bytes, count: int | None) -> NDArray[np.float64]:
         """Return the rows of whole records, of which there are `count` if that is known."""
+        return self._parsed(np.frombuffer(text, dtype=np.uint8), count, 0)[0]
+
+    def parse_labelled(self, text: bytes, count: int | None) -> Labelled:
+        """Return the same, and whose each record is."""
+        codes = np.frombuffer(text, dtype=np.uint8)
+        rows, spans = self._parsed(codes, count, 1)
+        return rows, labels_in_spans(codes, spans)
+
+    def _parsed(
+        self, text: NDArray[np.uint8], count: int | None, labels: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         from dpkde.tables.records import parse_records
 
-        most = text.count(b"\n") + 1 if count is None else max(count, 1)
-        rows = np.empty((most, self.columns))
+        most = int((text == _NEWLINE).sum()) + 1 if count is None else max(count, 1)
+        rows, spans = np.empty((most, self.columns)), np.zeros((labels * most, 3), dtype=np.int64)
         n = parse_records(
-            np.frombuffer(text, dtype=np.uint8),
+            text,
             self.delimiter,
             self.targets,
             self.unnamed,
@@ -151,11 +166,13 @@ class _Layout:
             self.decimal,
             self.thousands,
             rows,
+            self.label,
+            spans,
         )
-        return rows[:n]
+        return rows[:n], spans[:n]
 
 
-def open_text(table: CSV, columns: Sequence[str] | None) -> Source:
+def open_text(table: CSV, columns: Sequence[str] | None, unit: str | None = None) -> Source:
     """Return delimited text as a source; from a stream it can be read only once."""
     path = Path(table.source) if isinstance(table.source, (str, os.PathLike)) else None
     what = STREAM if path is None else path.name
@@ -185,7 +202,7 @@ def open_text(table: CSV, columns: Sequence[str] | None) -> Source:
         if len(names) == 1
         else ""
     )
-    chosen, places = choose_columns(names, columns, what, listed=False, hint=hint)
+    chosen, places, whose = columns_and_unit(names, columns, unit, what, listed=False, hint=hint)
     targets = np.full(len(names), -1, dtype=np.int64)
     targets[places] = np.arange(len(places))
     from dpkde.tables.numbers import NO_MARK
@@ -197,6 +214,7 @@ def open_text(table: CSV, columns: Sequence[str] | None) -> Source:
         multiline,
         ord(table.decimal),
         NO_MARK if table.thousands is None else ord(table.thousands),
+        -1 if whose is None else whose,
     )
 
     def read() -> Iterator[Piece]:
@@ -208,7 +226,8 @@ def open_text(table: CSV, columns: Sequence[str] | None) -> Source:
 
     size = None if path is None or suffix(path)[1] else path.stat().st_size
     # Names that the caller did not give could be a record's words: they are not passed on.
-    return Source(read, len(chosen), None if columns is None else chosen, path is None, size)
+    given = None if columns is None else chosen
+    return Source(read, len(chosen), given, path is None, size, unit=unit)
 
 
 @dataclass
@@ -295,6 +314,17 @@ def _header(
     return names, rest.replace(b"\r", b"\n"), Stream(read, stream.close)
 
 
+def _piece(layout: _Layout, text: bytes, count: int | None) -> Piece:
+    labelled = None if layout.label < 0 else partial(layout.parse_labelled, text, count)
+    return Piece(partial(layout.parse, text, count), len(text), labelled)
+
+
+def _lost(layout: _Layout) -> Piece:
+    """Return the record of a line that is too long to be one."""
+    row = np.full((1, layout.columns), np.nan)
+    return Piece(lambda: row, 0, None if layout.label < 0 else lambda: (row, nobody(1)))
+
+
 def _blocks(read: Callable[[int], bytes], start: bytes, layout: _Layout) -> Iterator[Piece]:
     """Yield pieces of whole records. A record is cut from its neighbours here, and nowhere else."""
     from dpkde.tables.records import MAX_RECORD
@@ -309,10 +339,10 @@ def _blocks(read: Callable[[int], bytes], start: bytes, layout: _Layout) -> Iter
             _, newline, text = text.partition(b"\n")
             too_long = bool(more) and not newline
             if not too_long:
-                yield Piece(partial(np.full, (1, layout.columns), np.nan), 0)
+                yield _lost(layout)
         done = 0
         for end, count in layout.cut(text, size, not more):
-            yield Piece(partial(layout.parse, text[done:end], count), end - done)
+            yield _piece(layout, text[done:end], count)
             done = end
         if not more:
             return

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from dpkde.errors import ParameterError
 from dpkde.families.base import Table
 from dpkde.kernels import Points
-from dpkde.privacy.amounts import Adjacency, Amount, Bounds
-from dpkde.privacy.budget import Options, cheapest
+from dpkde.privacy.amounts import Amount, Bounds
+from dpkde.privacy.budget import Guarantee, Options, cheapest
 from dpkde.privacy.laws import Law
 from dpkde.space.domain import Mask
 from dpkde.space.frame import Frame
@@ -97,13 +97,13 @@ class Middle:
             part = slice(start, start + most)
             table += self.quantize(coordinates[part], counts[part]).sum(axis=0)
 
-    def price(self, options: Options, rows: float, adjacency: Adjacency) -> Price | None:
+    def price(self, options: Options, rows: float, guarantee: Guarantee) -> Price | None:
         """Return which of some ways to pay a share of a budget to take.
 
         None where the mean would be too far off. From public numbers and the noisy count.
         """
         try:
-            amount, kind, law = cheapest(options, self.bounds.under(adjacency))
+            amount, kind, law = cheapest(options, guarantee.moved(self.bounds))
         except ParameterError:  # the noise does not fit 64 bits
             return None
         spread = math.sqrt(law.variance) / 2**self.bits / rows

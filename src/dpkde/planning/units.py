@@ -1,0 +1,76 @@
+"""Units: whose records are protected together, and how many of each may enter."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpkde.errors import ParameterError
+from dpkde.privacy.amounts import ONE_RECORD, Unit
+from dpkde.release.parts import UnitKey
+
+if TYPE_CHECKING:
+    from dpkde.planning.plan import Plan
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How many records of each unit enter, and the public key by which they are chosen."""
+
+    unit: Unit
+    key: int
+
+    @property
+    def records(self) -> int:
+        """How many of each."""
+        return self.unit.records
+
+    @property
+    def part(self) -> UnitKey:
+        """What a plan's file says of the key."""
+        return UnitKey(f"{self.key:016x}")
+
+
+def check_unit(unit: str | None, rows_per_unit: int | None) -> Unit:
+    """Check what a caller typed: whose rows are to be protected together, and how many count."""
+    if unit is None and rows_per_unit is None:
+        return ONE_RECORD
+    if unit is None or rows_per_unit is None:
+        raise ParameterError(
+            "unit and rows_per_unit go together: the column that tells whose a row is, and how "
+            "many rows of each may count, such as unit='patient_id', rows_per_unit=3"
+        )
+    if not isinstance(unit, str):
+        raise ParameterError(f"unit is the name of a column, such as 'patient_id', got {unit!r}")
+    try:
+        return Unit(unit, rows_per_unit)
+    except ParameterError as error:
+        raise ParameterError(f"rows_per_unit: {error}") from None
+
+
+def check_apart(unit: Unit, columns: Sequence[str] | None) -> None:
+    """Refuse to publish the column that tells whose a row is."""
+    if unit.name is not None and columns is not None and unit.name in map(str, columns):
+        raise ParameterError(
+            f"column {unit.name!r} tells whose a row is, and is not one of those to publish as well"
+        )
+
+
+def limit_of(unit: Unit, seed: int | None) -> Limit | None:
+    """Return the limit for a new plan, its key drawn or from the seed; None where rows are alone.
+
+    The key is public, and privacy holds for every one.
+    """
+    if unit.name is None:
+        return None
+    return Limit(unit, secrets.randbits(64) if seed is None else seed % (1 << 64))
+
+
+def limit_under(plan: Plan) -> Limit | None:
+    """Return the limit that a plan has fixed; None where it protects single records."""
+    if plan.unit.name is None:
+        return None
+    part = plan.parts.of(UnitKey)
+    return Limit(plan.unit, 0 if part is None else int(part.key, 16))
