@@ -117,14 +117,6 @@ class Block:
             self.ends[start:stop] - first,
         )
 
-    @property
-    def anonymous(self) -> Self:
-        """The same rows, and nobody's."""
-        none = self.times[:0]
-        return type(self)(
-            self.rows, self.times, self.hashes[:0], self.kinds[:0], none, self.text[:0], none
-        )
-
     def repeated(self, most: int) -> Iterator[Points]:
         """Yield its rows, as often as each stands for, in arrays of at most so many."""
         until = np.cumsum(self.times)

@@ -108,22 +108,10 @@ def _compared_ids(
 
 
 @exactly
-def _compared(
-    i: int,
-    j: int,
-    hashes: Words,
-    rows: Words,
-    kinds: NDArray[np.uint8],
-    numbers: Numbers,
-    text: NDArray[np.uint8],
-    ends: Numbers,
-) -> int:
-    """Return the same for whole records: by the hash of the id, the id, and the row."""
-    if hashes[i] != hashes[j]:
-        return -1 if hashes[i] < hashes[j] else 1
-    ids = _compared_ids(i, j, kinds, numbers, text, ends)
-    if ids != 0:
-        return ids
+def _compared_rows(i: int, j: int, states: Words, rows: Words) -> int:
+    """Return the same for rows: by their hashes, which are quick to compare, then by their bits."""
+    if states[i] != states[j]:
+        return -1 if states[i] < states[j] else 1
     for k in range(rows.shape[1]):
         if rows[i, k] != rows[j, k]:
             return -1 if rows[i, k] < rows[j, k] else 1
@@ -134,26 +122,32 @@ def _compared(
 def sort_groups(
     order: Numbers,
     hashes: Words,
+    states: Words,
     rows: Words,
     kinds: NDArray[np.uint8],
     numbers: Numbers,
     text: NDArray[np.uint8],
     ends: Numbers,
 ) -> None:
-    """Sort an order that is already one by hashes further: by ids, then by rows."""
+    """Write the order by hashes of ids, by which records stand already, by ids, then by rows."""
     spare = np.empty(0, dtype=np.int64)
     start, size = 0, len(order)
     while start < size:
-        stop = start + 1
-        while stop < size and hashes[order[stop]] == hashes[order[start]]:
+        order[start] = start
+        stop, alike = start + 1, True
+        while stop < size and hashes[stop] == hashes[start]:
+            order[stop] = stop
+            alike &= _compared_ids(stop, start, kinds, numbers, text, ends) == 0
             stop += 1
         for low in range(start, stop, _RUN):  # runs by insertion, then merged by twos
             for right in range(low + 1, min(low + _RUN, stop)):
                 one, left = order[right], right - 1
-                while left >= low and (
-                    _compared(order[left], one, hashes, rows, kinds, numbers, text, ends) > 0
-                ):
-                    order[left + 1] = order[left]
+                while left >= low:
+                    other = order[left]
+                    ids = 0 if alike else _compared_ids(other, one, kinds, numbers, text, ends)
+                    if (ids if ids != 0 else _compared_rows(other, one, states, rows)) <= 0:
+                        break
+                    order[left + 1] = other
                     left -= 1
                 order[left + 1] = one
         width = _RUN
@@ -164,11 +158,13 @@ def sort_groups(
                 middle, high = low + width, min(low + 2 * width, stop)
                 a, b, to = low, middle, 0
                 while a < middle and b < high:
-                    if _compared(order[b], order[a], hashes, rows, kinds, numbers, text, ends) < 0:
-                        spare[to] = order[b]
+                    one, other = order[a], order[b]
+                    ids = 0 if alike else _compared_ids(other, one, kinds, numbers, text, ends)
+                    if (ids if ids != 0 else _compared_rows(other, one, states, rows)) < 0:
+                        spare[to] = other
                         b += 1
                     else:
-                        spare[to] = order[a]
+                        spare[to] = one
                         a += 1
                     to += 1
                 while a < middle:
@@ -184,6 +180,7 @@ def count_equal(
     order: Numbers,
     times: Numbers,
     hashes: Words,
+    states: Words,
     rows: Words,
     kinds: NDArray[np.uint8],
     numbers: Numbers,
@@ -200,7 +197,11 @@ def count_equal(
         here = order[place]
         if distinct:
             before = order[distinct - 1]
-            if _compared(before, here, hashes, rows, kinds, numbers, text, ends) == 0:
+            if (
+                hashes[before] == hashes[here]
+                and _compared_rows(before, here, states, rows) == 0
+                and _compared_ids(before, here, kinds, numbers, text, ends) == 0
+            ):
                 times[before] += times[here]
                 continue
         order[distinct] = here
@@ -209,27 +210,30 @@ def count_equal(
 
 
 @exactly
-def _sinks(chances: Words, places: Numbers, size: int, at: int) -> None:
-    """Restore the heap of `size` entries, the largest on top, whose entry at `at` may be small."""
+def _after(a: int, b: int, chances: Words, places: Numbers, rows: Words) -> bool:
+    """Return whether entry a comes after entry b: by its hash, or by its row."""
+    if chances[a] != chances[b]:
+        return bool(chances[a] > chances[b])
+    for k in range(rows.shape[1]):
+        if rows[places[a], k] != rows[places[b], k]:
+            return bool(rows[places[a], k] > rows[places[b], k])
+    return False
+
+
+@exactly
+def _sink(size: int, at: int, chances: Words, places: Numbers, rows: Words) -> None:
+    """Restore the heap of `size` entries, the last one on top, whose entry at `at` may be early."""
     while True:
         child = 2 * at + 1
         if child >= size:
             return
-        right = child + 1
-        if right < size and _later(chances, places, right, child):
-            child = right
-        if not _later(chances, places, child, at):
+        if child + 1 < size and _after(child + 1, child, chances, places, rows):
+            child += 1
+        if not _after(child, at, chances, places, rows):
             return
         chances[at], chances[child] = chances[child], chances[at]
         places[at], places[child] = places[child], places[at]
         at = child
-
-
-@exactly
-def _later(chances: Words, places: Numbers, a: int, b: int) -> bool:
-    if chances[a] != chances[b]:
-        return bool(chances[a] > chances[b])
-    return bool(places[a] > places[b])
 
 
 @exactly
@@ -239,32 +243,28 @@ def _smallest(
     stop: int,
     order: Numbers,
     times: Numbers,
-    hashes: Words,
+    states: Words,
     rows: Words,
     chances: Words,
     places: Numbers,
 ) -> int:
-    """Write the `limit` smallest hashes of a unit's records and where these stand in the order.
+    """Write the first `limit` records of a unit, by hash and row; return how many there are.
 
-    Return how many there are.
+    `chances` are their hashes and `places` where they stand; there is room for one more.
     """
     held = 0
     for place in range(start, stop):
         here = order[place]
-        state = hashes[here]
-        for k in range(rows.shape[1]):
-            state = absorb(state, rows[here, k])
         for number in range(1, times[here] + 1):
-            chance = absorb(state, np.uint64(number))
+            chances[held], places[held] = absorb(states[here], np.uint64(number)), here
             if held < limit:
-                chances[held], places[held] = chance, place
                 held += 1
                 if held == limit:
                     for at in range(limit // 2 - 1, -1, -1):
-                        _sinks(chances, places, limit, at)
-            elif chance < chances[0]:  # later rows lose a tie
-                chances[0], places[0] = chance, place
-                _sinks(chances, places, limit, 0)
+                        _sink(limit, at, chances, places, rows)
+            elif _after(0, held, chances, places, rows):
+                chances[0], places[0] = chances[held], here
+                _sink(limit, 0, chances, places, rows)
     return held
 
 
@@ -290,11 +290,20 @@ def _end_of_unit(
 
 
 @exactly
+def _total(start: int, stop: int, order: Numbers, times: Numbers) -> int:
+    total = 0
+    for place in range(start, stop):
+        total += times[order[place]]
+    return total
+
+
+@exactly
 def choose(
     limit: int,
     order: Numbers,
     times: Numbers,
     hashes: Words,
+    states: Words,
     rows: Words,
     kinds: NDArray[np.uint8],
     numbers: Numbers,
@@ -310,6 +319,8 @@ def choose(
         c.
     order, times
         Distinct records in their order, and how many each stands for.
+    hashes, states
+        The hashes behind ids, and behind rows.
     taken
         Written to, for each record that enters; zeros before.
     """
@@ -317,19 +328,16 @@ def choose(
     chances, places = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
     while start < len(order):
         stop = _end_of_unit(start, order, hashes, kinds, numbers, text, ends)
-        total = 0
-        for place in range(start, stop):
-            total += times[order[place]]
-        if total <= limit:
+        if _total(start, stop, order, times) <= limit:
             for place in range(start, stop):
                 taken[order[place]] = times[order[place]]
         else:
-            if len(chances) < limit:
-                chances = np.empty(limit, dtype=np.uint64)
-                places = np.empty(limit, dtype=np.int64)
-            held = _smallest(limit, start, stop, order, times, hashes, rows, chances, places)
+            if len(chances) == 0:
+                chances = np.empty(limit + 1, dtype=np.uint64)
+                places = np.empty(limit + 1, dtype=np.int64)
+            held = _smallest(limit, start, stop, order, times, states, rows, chances, places)
             for at in range(held):
-                taken[order[places[at]]] += 1
+                taken[places[at]] += 1
         start = stop
 
 
@@ -339,37 +347,29 @@ def candidates(
     order: Numbers,
     times: Numbers,
     hashes: Words,
+    states: Words,
     rows: Words,
     kinds: NDArray[np.uint8],
     numbers: Numbers,
     text: NDArray[np.uint8],
     ends: Numbers,
 ) -> tuple[Words, Numbers]:
-    """Return the hashes and rows of those that may enter, where a unit has more of them elsewhere.
+    """Return hashes and places of those that may enter, where a unit has more records elsewhere.
 
-    They are the `limit` smallest of each unit here, in no order.
+    They are the first `limit` of each unit here, in no order.
     """
     size = start = 0
     while start < len(order):
         stop = _end_of_unit(start, order, hashes, kinds, numbers, text, ends)
-        total = 0
-        for place in range(start, stop):
-            total += times[order[place]]
-        size += min(total, limit)
+        size += min(_total(start, stop, order, times), limit)
         start = stop
-    chances, places = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int64)
+    chances, places = np.empty(size + 1, dtype=np.uint64), np.empty(size + 1, dtype=np.int64)
     start = used = 0
     while start < len(order):
         stop = _end_of_unit(start, order, hashes, kinds, numbers, text, ends)
-        total = 0
-        for place in range(start, stop):
-            total += times[order[place]]
-        held = _smallest(
-            min(total, limit),
-            *(start, stop, order, times, hashes, rows, chances[used:], places[used:]),
+        most = min(_total(start, stop, order, times), limit)
+        used += _smallest(
+            *(most, start, stop, order, times, states, rows, chances[used:], places[used:])
         )
-        for at in range(used, used + held):
-            places[at] = order[places[at]]
-        used += held
         start = stop
-    return chances, places
+    return chances[:size], places[:size]

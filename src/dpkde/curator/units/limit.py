@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.curator.units.blocks import Block, Spill
+from dpkde.kernels import Points
 from dpkde.numerics.pool import mapped
 from dpkde.planning.units import Limit
 from dpkde.space.frame import Frame
@@ -104,7 +106,8 @@ class Stage:
         hashes = np.empty(len(rows), dtype=np.uint64)
         block = Block.of(rows, labels, hashes)
         hash_labels(np.uint64(self.limit.key), *block.ids, hashes)
-        block = block.at(np.flatnonzero(usable))
+        if not usable.all():
+            block = block.at(np.flatnonzero(usable))
         return list(_by_digit(block, block.hashes, 0))
 
     def _settled(self, parts: Spill, key: int) -> list[Block]:
@@ -117,21 +120,11 @@ class Stage:
 
         gathered = self._gathered(blocks())
         if gathered is not None:
-            taken = np.zeros(len(gathered), dtype=np.int64)
-            order = np.arange(len(gathered))
-            choose(
-                self.limit.records,
-                *(order, gathered.times, gathered.hashes, gathered.words, *gathered.ids, taken),
-            )
-            entering = np.flatnonzero(taken)
-            anonymous = gathered.anonymous
-            if len(entering):
-                yield Block(
-                    anonymous.rows[entering],
-                    taken[entering],
-                    anonymous.hashes,
-                    *anonymous.ids,
-                )
+            records = gathered.block
+            taken = np.zeros(len(records), dtype=np.int64)
+            choose(self.limit.records, *gathered.sorted, taken)
+            if len(entering := np.flatnonzero(taken)):
+                yield _anonymous(records.rows[entering], taken[entering])
             return
         least, most = _extremes(blocks())
         if least == most:
@@ -147,7 +140,7 @@ class Stage:
         finally:
             parts.close()
 
-    def _gathered(self, blocks: Iterator[Block]) -> Block | None:
+    def _gathered(self, blocks: Iterator[Block]) -> Sorted | None:
         """Return all the records, sorted, equal ones together; None where they are too many."""
         waiting: list[Block] = []
         size = 0
@@ -155,11 +148,11 @@ class Stage:
             waiting.append(block)
             size += block.size
             if size > self.gathered:
-                waiting = [_distinct(Block.joined(waiting))]
+                waiting = [Sorted.of(waiting).distinct]
                 size = waiting[0].size
                 if size > self.gathered // 2:
                     return None
-        return _distinct(Block.joined(waiting))
+        return Sorted.of(waiting)
 
     def _of_one_hash(self, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
         """Yield those that enter where all ids have one hash: mostly those of a single unit."""
@@ -175,9 +168,7 @@ class Stage:
         for entries in best.values():
             bits = np.frombuffer(b"".join(row for _, row in entries), dtype=">u8")
             rows = bits.astype(np.uint64).view(np.float64).reshape(len(entries), -1)
-            nobody, none = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64)
-            once = np.ones(len(rows), dtype=np.int64)
-            yield Block(rows, once, none.astype(np.uint64), nobody, none, nobody, none)
+            yield _anonymous(rows, np.ones(len(rows), dtype=np.int64))
 
     def _candidates(
         self, blocks: Callable[[], Iterator[Block]], level: int
@@ -187,14 +178,9 @@ class Stage:
 
         gathered = self._gathered(blocks())
         if gathered is None and level == _LEVELS:  # rows whose hashes were made to agree
-            gathered = _distinct(Block.joined(list(blocks())))
+            gathered = Sorted.of(list(blocks()))
         if gathered is not None:
-            order = np.arange(len(gathered))
-            chances, places = candidates(
-                self.limit.records,
-                *(order, gathered.times, gathered.hashes, gathered.words, *gathered.ids),
-            )
-            yield gathered, chances, places
+            yield (gathered.block, *candidates(self.limit.records, *gathered.sorted))
             return
         parts = Spill(self.held)
         try:
@@ -228,13 +214,54 @@ def _extremes(blocks: Iterator[Block]) -> tuple[int, int]:
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
-def _distinct(block: Block) -> Block:
-    """Return its records sorted by id and row, equal ones as one that stands for all of them."""
-    from dpkde.curator.units.choice import count_equal, sort_groups
+def _anonymous(rows: Points, times: NDArray[np.int64]) -> Block:
+    """Return records that are nobody's any more."""
+    nobody, none = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64)
+    return Block(rows, times, none.astype(np.uint64), nobody, none, nobody, none)
 
-    order, times = np.argsort(block.hashes), block.times.copy()
-    sort_groups(order, block.hashes, block.words, *block.ids)
-    number = count_equal(order, times, block.hashes, block.words, *block.ids)
-    places = order[:number]
-    distinct = block.at(places)
-    return Block(distinct.rows, times[places], distinct.hashes, *distinct.ids)
+
+@dataclass(frozen=True)
+class Sorted:
+    """Records by the hash of their ids, and the order of distinct ones: by id, then by row.
+
+    Attributes
+    ----------
+    block
+        The records.
+    order
+        Where the distinct ones are.
+    times
+        How many each of those stands for.
+    states
+        The hash behind each row.
+    """
+
+    block: Block
+    order: NDArray[np.int64]
+    times: NDArray[np.int64]
+    states: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, blocks: list[Block]) -> Self:
+        """Sort the records of several blocks."""
+        from dpkde.curator.units.choice import count_equal, hash_rows, sort_groups
+
+        joined = Block.joined(blocks)
+        block = joined.at(np.argsort(joined.hashes))
+        states, order = np.empty(len(block), dtype=np.uint64), np.empty(len(block), dtype=np.int64)
+        hash_rows(block.hashes, block.words, states)
+        keys = (block.hashes, states, block.words, *block.ids)
+        sort_groups(order, *keys)
+        number = count_equal(order, block.times, *keys)
+        return cls(block, order[:number], block.times, states)
+
+    @property
+    def sorted(self) -> Any:
+        """All of it, as compiled loops take it."""
+        block = self.block
+        return (self.order, self.times, block.hashes, self.states, block.words, *block.ids)
+
+    @property
+    def distinct(self) -> Block:
+        """The distinct records alone."""
+        return self.block.at(self.order)
