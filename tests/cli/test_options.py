@@ -97,6 +97,7 @@ VALUES = {
     "spacing": [0.5],
     "degree": 3,
     "expected_rows": 2e3,
+    "rows_per_unit": 3,
     "typical_density": 1,
     "alpha": 1,
     "eta": 0.5,

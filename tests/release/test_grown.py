@@ -95,9 +95,10 @@ def test_what_a_golden_release_says() -> None:
     purposes = [spend.purpose for spend in release.privacy.spends]
     assert purposes == ["histogram lon", "bandwidth", "count", "table"]
     assert str(release.privacy).splitlines()[1:3] == [
-        "with respect to adding or removing any one patient_id with at most 8 records (the number "
-        "of records is private).",
-        "It protects one patient_id with at most 8 records as a whole.",
+        "with respect to adding or removing all records of any one patient_id (their number is "
+        "private, and so is that of the records).",
+        "It protects each patient_id as a whole: at most 8 of its records counted, however many it "
+        "has.",
     ]
     assert release.kde([[0.0, 1.0]]).shape == (1,)
     assert (release.standard_error([[0.0, 1.0]]) > 0).all()

@@ -24,6 +24,7 @@ def inspect(
 
     Example: dpkde inspect trips.dpkde
     """
+    from dpkde.privacy.amounts import ONE_RECORD
     from dpkde.release.assistance import can_be_fitted
     from dpkde.release.parts import FittedModel
     from dpkde.release.release import Release
@@ -41,10 +42,12 @@ def inspect(
     parameters = [f"{key} {json.dumps(value)}" for key, value in published.kernel.to_json().items()]
     domain = document["plan"]["domain"]
     box = json.dumps(domain["parameters"]) if domain["parameters"] else ""
+    unit = published.privacy.unit
     columns = ", ".join(published.columns or [f"{published.dim}, not named"])
     lines = [
         f"records    {count}",
         f"columns    {columns}",
+        *([] if unit == ONE_RECORD else [f"unit       {unit}"]),
         f"domain     {domain['kind']} {box}".rstrip(),
         f"kernel     {', '.join([published.kernel.name, *parameters])}",
         f"family     {published.plan.layout.summary}",

@@ -163,6 +163,12 @@ TABLE = (
     Option("outside", "data", str, "Rows outside the bounds: clip (default) or drop."),
     Option("bandwidth", "data", str, "Kernel bandwidth σ: one number, or one per column.",
            also=(*NUMBERS, list)),
+    Option("unit", "data", str,
+           "Protect all the rows of somebody together: the column that tells whose a row is, such "
+           "as patient_id. Goes with --rows-per-unit."),
+    Option("rows_per_unit", "data", whole,
+           "How many rows of each unit may count; of who has more, so many are chosen.",
+           also=(int,)),
     Option("kernel", "data", str,
            "gaussian (default), laplacian, cauchy, hat, exponential-lp:p=1.5,power=1, "
            "matern:nu=1.5, rational-quadratic:alpha=2, erfc, geodesic or jaccard."),

@@ -47,10 +47,10 @@ def publish(
     if options["plan"] is not None:
         request.check_settled(options)
         plan = Plan.load(options["plan"])
-        source = open_points(text, plan.columns)
+        source = open_points(text, plan.columns, unit=plan.unit.name)
         decisions = {"plan": plan, **request.terms(options)}
     else:
-        source = open_points(text, request.names(options["columns"]))
+        source = open_points(text, request.names(options["columns"]), unit=options["unit"])
         decisions = {"columns": source.columns, **request.request(options, source.dim)}
     request.check_writable(output, "dpkde-release")
     with watched(source, "reading", not quiet) as read:

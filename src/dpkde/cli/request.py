@@ -82,6 +82,8 @@ def request(options: Options, dim: int | None) -> dict[str, Any]:
         "bounds": domain_of(options, dim),
         "family": family_named(options["family"] or "auto", options),
         "seed": options["seed"],
+        "unit": options["unit"],
+        "rows_per_unit": options["rows_per_unit"],
         **terms(options),
     }
 

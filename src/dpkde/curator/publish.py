@@ -207,6 +207,7 @@ def publish(
             "seed": seed,
             "columns": columns,
             "unit": unit,
+            "rows_per_unit": rows_per_unit,
         }
         extra = [name for name, value in settled.items() if value is not None]
         if extra:

@@ -24,7 +24,7 @@ from dpkde.families.base import Table
 from dpkde.kernels import Points
 from dpkde.numerics.pool import mapped
 from dpkde.planning.plan import Plan, check_plan, check_switch, describe, opened_plan
-from dpkde.planning.units import limit_under
+from dpkde.planning.units import check_unit, limit_under, with_unit
 from dpkde.privacy.amounts import ONE_RECORD, Bounds
 from dpkde.privacy.secrecy import sealed
 from dpkde.release import container
@@ -170,7 +170,14 @@ def _check_alike(one: Plan, other: Plan) -> None:
 
 
 @sealed
-def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Sketch:
+def sketch(
+    points: PointsLike,
+    plan: Plan,
+    *,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
+    threads: int | None = None,
+) -> Sketch:
     """Return the exact sketch of private points under a plan.
 
     Parameters
@@ -181,6 +188,8 @@ def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Ske
         it has any.
     plan
         From `dpkde.plan`; fixed in public beforehand.
+    unit, rows_per_unit
+        As for `dpkde.publish`, where the plan has none: the plan of the sketch has it then.
     threads
         How many threads; by default one per core. The result does not depend on it.
 
@@ -191,9 +200,9 @@ def sketch(points: PointsLike, plan: Plan, *, threads: int | None = None) -> Ske
     Under a plan with a unit, adding all the rows of one unit changes both by those of at most
     ``plan.unit.records`` of its own rows, and the choice for no other unit.
     """
-    check_plan(plan)
-    universe, unit = universe_of(plan.frame.domain), plan.unit.name
-    source = open_points(points, plan.columns, universe=universe, unit=unit)
+    plan = with_unit(check_plan(plan), check_unit(unit, rows_per_unit))
+    universe = universe_of(plan.frame.domain)
+    source = open_points(points, plan.columns, universe=universe, unit=plan.unit.name)
     if limit := limit_under(plan):
         source = limited(source, plan.frame, limit, threads)
     return sketch_source(source, plan, threads)

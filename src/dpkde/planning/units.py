@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpkde.errors import ParameterError
 from dpkde.privacy.amounts import ONE_RECORD, Unit
-from dpkde.release.parts import UnitKey
+from dpkde.release.parts import Parts, UnitKey
 
 if TYPE_CHECKING:
     from dpkde.planning.plan import Plan
@@ -39,7 +39,7 @@ def check_unit(unit: str | None, rows_per_unit: int | None) -> Unit:
         return ONE_RECORD
     if unit is None or rows_per_unit is None:
         raise ParameterError(
-            "unit and rows_per_unit go together: the column that tells whose a row is, and how "
+            "give unit= and rows_per_unit= together: the column that tells whose a row is, and how "
             "many rows of each may count, such as unit='patient_id', rows_per_unit=3"
         )
     if not isinstance(unit, str):
@@ -66,6 +66,18 @@ def limit_of(unit: Unit, seed: int | None) -> Limit | None:
     if unit.name is None:
         return None
     return Limit(unit, secrets.randbits(64) if seed is None else seed % (1 << 64))
+
+
+def with_unit(plan: Plan, unit: Unit) -> Plan:
+    """Return a plan that protects a unit; its key follows from the seed, which is public."""
+    if unit in (ONE_RECORD, plan.unit):
+        return plan
+    if plan.unit != ONE_RECORD:
+        raise ParameterError(f"this plan protects {plan.unit}, not {unit}")
+    check_apart(unit, plan.columns)
+    limit = limit_of(unit, plan.seed)
+    assert limit is not None
+    return replace(plan, unit=unit, parts=Parts([*plan.parts.values(), limit.part]))
 
 
 def limit_under(plan: Plan) -> Limit | None:

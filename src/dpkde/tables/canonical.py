@@ -1,4 +1,4 @@
-"""Ids in text, in canonical form: compiled, the same for files and for cells; see `labels`."""
+"""Ids in text, in canonical form: compiled, the same for files and for cells; see `ids`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.numerics.compiled import exactly
-from dpkde.tables.labels import MISSING, TEXT, WHOLE
+from dpkde.tables.ids import MISSING, TEXT, WHOLE
 
 _SPACE, _TAB, _QUOTE = 32, 9, 34
 _MINUS, _ZERO, _NINE = 45, 48, 57

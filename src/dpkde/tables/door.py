@@ -29,6 +29,7 @@ import io
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -119,20 +120,25 @@ def _open_csv(path: Path, columns: Sequence[str] | None, unit: str | None = None
     return open_text(CSV(path), columns, unit)
 
 
-FILES: dict[str, Callable[[Path, Sequence[str] | None, str | None], Source]] = {
+FILES: dict[str, Callable[..., Source]] = {
     **dict.fromkeys(KINDS, _open_csv),
     **dict.fromkeys((".parquet", ".pq"), open_parquet),
     ".npy": open_npy,
 }
-"""What opens a file, by the ending of its name: a function of its path, of the columns to read,
-all of them where that is None, and of the column that tells whose each row is, or None. It raises
-for a schema, never for a value."""
+"""What opens a file, by the ending of its name: a function of its path and of the columns to read,
+all of them where that is None. It raises for a schema, never for a value. Where it takes a third
+argument, that is the column that tells whose each row is: its pieces are `labelled` then."""
 
 
 def _open_file(path: Path, columns: Sequence[str] | None, unit: str | None) -> Source:
     kind, packing = suffix(path)
     if kind in FILES and (not packing or kind in KINDS):
-        return FILES[kind](path, columns, unit)
+        opener = FILES[kind]
+        if unit is None:
+            return opener(path, columns)
+        if len(signature(opener).parameters) < 3:
+            raise SchemaError(f"{kind} files are read here without telling whose each row is")
+        return opener(path, columns, unit)
     if kind in (".bz2", ".xz", ".zip", ".7z", ".lz4", ".tar"):
         raise SchemaError(f"{path.name} is packed in a way that is not read here: unpack it first")
     raise SchemaError(

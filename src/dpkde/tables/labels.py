@@ -1,21 +1,4 @@
-"""Labels: whose each row of a table is, in one canonical form whatever the table is made of.
-
-**The canonical form** of an id is a text in UTF-8:
-
-* of a cell of text, what is left without the spaces and tabs around it;
-* of a whole number its decimal digits, as in ``-7``; so also of a float that is whole, such as
-  pandas makes of whole numbers beside missing ones;
-* of another float or decimal, the shortest decimal text that reads back as it; of a boolean 0 or 1;
-  of a UUID its usual text.
-
-Empty text, nulls, NaN and infinities are no id, and neither is a cell of any other type: such rows
-are nobody's, and contribute nothing. Nothing else is made equal: ``7`` in a CSV file and the number
-7 in a Parquet file are one id; ``07``, ``7.0`` and ``seven`` in text are others, and so are ``a``
-and ``A``. Whole ids decide who is who, never a hash of them.
-
-A text that is the decimal form of a 64-bit number is kept as that number (`WHOLE`), others as they
-are (`TEXT`).
-"""
+"""Labels: whose each row of a table is, in the canonical form of `ids`."""
 
 from __future__ import annotations
 
@@ -32,11 +15,12 @@ from numpy.typing import NDArray
 
 from dpkde.privacy.secrecy import no_warnings, unseen
 from dpkde.tables.cells import NUMBERS
+from dpkde.tables.ids import WHOLE
 
-MISSING, WHOLE, TEXT = 0, 1, 2
-"""What a label is: none, a number of 64 bits, or a text."""
 NO_LABELS = "column {!r} of {}, which tells nobody's id: make text or whole numbers of it"
 _EXACT = 2.0**63
+_LONGEST = 1 << 12
+"""Bits of a whole number that is an id: writing out longer ones would take time."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +102,13 @@ def _text(cell: Any) -> bytes | None:
     if issubclass(kind, uuid.UUID):
         return str(uuid.UUID(int=int(cell))).encode()
     if issubclass(kind, (Integral, np.bool_)):
-        return str(int(cell)).encode()
+        number = int(cell)
+        return None if number.bit_length() > _LONGEST else str(number).encode()
     if issubclass(kind, Decimal):
         return _decimal(Decimal(cell))
     if issubclass(kind, Real):
-        number = float(cell)
-        return _float(number if type(number) is float else float.__float__(number))
+        real = float(cell)
+        return _float(real if type(real) is float else float.__float__(real))
     return None
 
 

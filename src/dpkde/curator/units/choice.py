@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.numerics.compiled import exactly
-from dpkde.tables.labels import TEXT
+from dpkde.tables.ids import TEXT
 
 Words = NDArray[np.uint64]
 Numbers = NDArray[np.int64]

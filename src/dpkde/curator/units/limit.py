@@ -28,7 +28,7 @@ from dpkde.planning.units import Limit
 from dpkde.space.frame import Frame
 from dpkde.tables import Piece, Source
 from dpkde.tables.arrays import as_rows, silent
-from dpkde.tables.labels import MISSING
+from dpkde.tables.ids import MISSING
 from dpkde.tables.source import chunk_rows
 
 _BITS = 6
@@ -122,7 +122,7 @@ class Stage:
         if gathered is not None:
             records = gathered.block
             taken = np.zeros(len(records), dtype=np.int64)
-            choose(self.limit.records, *gathered.sorted, taken)
+            choose(self.limit.records, *gathered.entries, taken)  # type: ignore[call-arg]
             if len(entering := np.flatnonzero(taken)):
                 yield _anonymous(records.rows[entering], taken[entering])
             return
@@ -180,7 +180,7 @@ class Stage:
         if gathered is None and level == _LEVELS:  # rows whose hashes were made to agree
             gathered = Sorted.of(list(blocks()))
         if gathered is not None:
-            yield (gathered.block, *candidates(self.limit.records, *gathered.sorted))
+            yield (gathered.block, *candidates(self.limit.records, *gathered.entries))
             return
         parts = Spill(self.held)
         try:
@@ -256,7 +256,7 @@ class Sorted:
         return cls(block, order[:number], block.times, states)
 
     @property
-    def sorted(self) -> Any:
+    def entries(self) -> Any:
         """All of it, as compiled loops take it."""
         block = self.block
         return (self.order, self.times, block.hashes, self.states, block.words, *block.ids)
