@@ -45,6 +45,7 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/query.py
 	$(BIN)/python benchmarks/hashing.py
 	$(BIN)/python benchmarks/text.py
+	$(BIN)/python benchmarks/units.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	$(BIN)/python benchmarks/low_dimension.py
 	$(BIN)/python benchmarks/accuracy.py

@@ -123,6 +123,8 @@ def _prepare(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trips = np.random.default_rng(0).normal((-73.9, 40.7), 0.05, size=(500, 2))
     np.savetxt("trips.csv", trips, delimiter=",", header="lon,lat", comments="")
     np.savetxt("places.csv", trips[:3], delimiter=",", header="lon,lat", comments="")
+    visits = np.column_stack([np.arange(600) % 90, np.abs(trips).repeat(2, axis=0)[:600]])
+    np.savetxt("visits.csv", visits, delimiter=",", header="patient_id,age,stay", comments="")
     district = {"type": "Polygon", "coordinates": [[[-74, 40.6], [-73.8, 40.7], [-73.9, 40.8]]]}
     Path("districts.json").write_text(json.dumps(district))
     (settings,) = _blocks(ROOT / "docs" / "curator.md", "toml")

@@ -116,8 +116,8 @@ def publish(
     seed
         Of the family's public randomness. The noise has no seed.
     expected_rows
-        A public guess of the number of records. It saves a pass over the points, and sets the
-        share of the budget that the count gets: worth giving for small tables.
+        A public guess of the number of records that count. It saves a pass over the points, and
+        sets the share of the budget that the count gets: worth giving for small tables.
     typical_density
         A public guess of a typical answer, the mean KDE value at the records; steers accuracy, not
         privacy. What is chosen has the least expected error over a range around it. None: from 0.01
@@ -166,7 +166,8 @@ def publish(
     Notes
     -----
     Rows with a value that is not finite contribute nothing. Under add-remove they are not counted;
-    under replace the count is the number of rows, whatever is in them.
+    under replace the count is the number of rows, whatever is in them. With a unit such rows are
+    left out before its rows are chosen, and under replace the count is noised as well.
 
     Examples
     --------

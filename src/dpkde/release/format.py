@@ -19,15 +19,18 @@ The document of a **release** has these fields:
     version, parameters}, ``lattice`` {bits, capacity_bits}, ``seed`` (decimal string),
     ``columns`` (list of names or null); ``promise``, if it was made for one. *Version 2:* ``unit``
     {name, records}, whose records are protected together, if that is not one record; ``parts``,
-    if it has any. They belong to the plan: sketches merge only where they are the same.
+    if it has any, the key by which records of a unit are chosen among them. They belong to the
+    plan: sketches merge only where they are the same.
 ``count``
     The number of records, noisy under add-remove; a whole number, at least 1.
 ``privacy``
     The statement, as in `dpkde.privacy.statement`. Its last spend is for the ``"table"``, and under
-    add-remove there is one for the ``"count"`` before it. *Version 2:* its unit is the plan's; and
-    there may be other spends before the table's, for whatever purpose, each with a law of single
-    numbers (independent noise on each, where it is for many) or of choices, or of tables and then
-    with their ``cells`` (at most 4096), and a sensitivity of its own. So the ``"pilot"`` is stated.
+    add-remove there is one for the ``"count"`` before it. *Version 2:* its unit is the plan's, and
+    where that has a name, the count is paid for under replace, too; there may be other spends
+    before the table's, for whatever purpose, each with a law of single numbers (independent noise
+    on each, where it is for many) or of choices, or of tables and then with their ``cells`` (at
+    most 4096), and a sensitivity of its own, at least that of whole records. So the ``"pilot"`` is
+    stated.
 ``promise``, ``rate``
     What the answers are promised to be within: null, or ``alpha``, ``eta`` and ``pitch`` (of the
     grid that queries are moved to, in bandwidths, or null); and the probability with which a record
