@@ -87,8 +87,9 @@ def test_no_seeded_randomness_near_privacy(path: Path) -> None:
             assert word not in code
 
 
-EXTRAS = {
-    "matplotlib": "dpkde.demo",
+EXTRAS: dict[str, str | tuple[str, ...]] = {
+    "dp_accounting": "dpkde.privacy.ledger.reference",
+    "matplotlib": ("dpkde.demo", "dpkde.privacy.ledger.picture"),
     "narwhals": "dpkde.tables.frames",
     "opendp": "dpkde.privacy.laws.opendp",
     "pyarrow": "dpkde.tables",

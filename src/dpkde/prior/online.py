@@ -17,7 +17,9 @@ from dpkde.kernels import Kernel
 from dpkde.prior.base import MOST_QUERIES, QueryMechanism
 from dpkde.prior.queries import Answers, assemble, open_private
 from dpkde.prior.universe import whole
+from dpkde.privacy.amounts import ONE_RECORD
 from dpkde.privacy.budget import Guarantee
+from dpkde.privacy.ledger.booking import LedgerLike, page_of, reserving
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
@@ -40,6 +42,8 @@ class Online:
         As for `answer`.
     typical_density, sampler, threads
         As for `answer`.
+    ledger, dataset, part, remark
+        As for `dpkde.publish`. The whole guarantee is reserved at once, however much is asked.
 
     Guarantee
     ---------
@@ -80,9 +84,14 @@ class Online:
         capacity_bits: int = DEFAULT_CAPACITY_BITS,
         sampler: str = "dpkde",
         threads: int | None = None,
+        ledger: LedgerLike | None = None,
+        dataset: str | None = None,
+        part: str | None = None,
+        remark: str | None = None,
     ) -> None:
         self.mechanism = mechanism
         self.most_queries = whole(most_queries, "most_queries", most=MOST_QUERIES)
+        page = page_of(ledger, dataset, part, remark)
         self._private, self._budget, self._columns = open_private(
             points,
             mechanism=mechanism,
@@ -101,7 +110,10 @@ class Online:
                 "these points can be read only once, and every ask reads them: give an array, a "
                 "data frame or a path"
             )
-        self._session = mechanism.session(self._private, self._budget, self.most_queries)
+        with reserving(page, self._budget, ONE_RECORD, "answers online") as reservation:
+            self._session = mechanism.session(self._private, self._budget, self.most_queries)
+            if reservation is not None:
+                reservation.returned()
         self._lock = threading.Lock()
 
     @property

@@ -43,7 +43,7 @@ _NEIGHBOURS = {
     Adjacency.ADD_REMOVE: "adding or removing any {} (the number of records is private)",
     Adjacency.REPLACE: "changing the values of any {} (the number of records is public)",
 }
-_ALONE = "It protects one record; several records of one person need a smaller bound."
+ALONE = "It protects one record; several records of one person need a smaller bound."
 
 _MOST_SPENDS = 1100
 _DIGITS, _FEW_DIGITS = 512, 160
@@ -128,13 +128,18 @@ class PrivacyStatement:
         return "\n".join(
             [
                 f"This release is {bound}-{kind}differentially private",
-                f"with respect to {_NEIGHBOURS[declared.adjacency].format(self.unit)}.",
-                _ALONE if self.unit == ONE_RECORD else f"It protects {self.unit} as a whole.",
+                f"with respect to {neighbours(declared.adjacency, self.unit)}.",
+                ALONE if self.unit == ONE_RECORD else f"It protects {self.unit} as a whole.",
                 f"It was made by these {looks}, and no others:",
                 *(f"  - {spend}" + f", {n} times" * (n > 1) for spend, n in alike.items()),
                 "Whatever anyone computes from it, however often, is covered by the same bound.",
             ]
         )
+
+
+def neighbours(adjacency: Adjacency, unit: Unit) -> str:
+    """Return what neighbouring data sets differ by, in words."""
+    return _NEIGHBOURS[adjacency].format(unit)
 
 
 def statement_to_json(statement: PrivacyStatement, version: int = 1) -> dict[str, Any]:
