@@ -34,8 +34,9 @@ class Case(NamedTuple):
     copies: list[Path]
 
 
-@pytest.fixture
-def case(tmp_path: Path) -> Case:
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    tmp_path = tmp_path_factory.mktemp("ledger")
     path = tmp_path / "budget.db"
     ledger = Ledger.create(path, dataset="trips", epsilon=3)
     files, copies = [], []
@@ -48,6 +49,14 @@ def case(tmp_path: Path) -> Case:
         copies.append(tmp_path / f"copy-{number}.db")
         shutil.copy(path, copies[-1])
     return Case(path, files, copies)
+
+
+@pytest.fixture
+def case(template: Case, tmp_path: Path) -> Case:
+    """The same in a folder of the test's own."""
+    shutil.copytree(template.path.parent, tmp_path, dirs_exist_ok=True)
+    here = [[tmp_path / file.name for file in files] for files in template[1:]]
+    return Case(tmp_path / template.path.name, *here)
 
 
 def rewritten(path: Path, change: Callable[[list[Row]], list[Row]]) -> None:
