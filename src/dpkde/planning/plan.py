@@ -365,8 +365,7 @@ def draw_plan(
     if seed is None:
         seed = secrets.randbits(128) if layout.family.is_random else 0
     names = None if columns is None else tuple(str(name) for name in columns)
-    if names is not None and len(names) != layout.frame.dim:
-        raise ParameterError(f"{len(names)} column names for {layout.frame.dim} columns")
+    check_width(names, layout.frame.dim)
     pair = layout.draw(layout.lattice(view), int(seed))
     known = FAMILIES.get(layout.family.name) is type(layout.family)
     parts = NO_PARTS if known else Parts([DeclaredBounds.of(pair.bounds)])
@@ -454,8 +453,15 @@ def check_plan(plan: Any) -> Plan:
 
 def check_room(frame: Frame, columns: Sequence[str] | None, families: Sequence[Family]) -> None:
     """Refuse what no file could describe, before anything is spent on it."""
+    check_width(columns, frame.dim)
     parameters = [family.to_json() for family in families]
     container.check_room(frame.kernel.to_json(), frame.domain.to_json(), columns, parameters)
+
+
+def check_width(columns: Sequence[str] | None, dim: int) -> None:
+    """Refuse another number of names than there are columns."""
+    if columns is not None and len(columns) != dim:
+        raise ParameterError(f"{len(columns)} column names for {dim} columns")
 
 
 def make_frame(

@@ -43,7 +43,7 @@ def page_of(
         given = {"dataset": dataset, "part": part, "remark": remark}
         for name, value in given.items():
             if value is not None:
-                raise ParameterError(f"{name} goes with ledger")
+                raise ParameterError(f"{name} goes with ledger=")
         return None
     opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     account: Account = opened.account(dataset)
