@@ -177,6 +177,16 @@ def test_every_family_and_sampler_has_its_proof() -> None:
             assert (SOURCE.parents[1] / test).is_file(), test
 
 
+def test_the_ledger_has_its_proof() -> None:
+    text = (SOURCE / "privacy" / "ledger" / "proof.md").read_text(encoding="utf-8")
+    assert "**Precondition.**" in text
+    assert "**Postcondition.**" in text
+    tests = {word.strip("`();,.:") for word in text.split() if "tests/" in word}
+    assert tests
+    for test in tests:
+        assert (SOURCE.parents[1] / test).is_file(), test
+
+
 def test_exports() -> None:
     assert set(dpkde.__all__) == set(dir(dpkde))
     for name in dpkde.__all__:

@@ -110,11 +110,12 @@ def test_tampering_ends_with_code_2(table: str, capsys: pytest.CaptureFixture[st
 
 
 def test_a_picture(table: str, capsys: pytest.CaptureFixture[str]) -> None:
-    create = "budget create l.db --dataset d --epsilon 3 --delta 1e-6 --part a --part b"
-    assert dpkde_(*create.split(), capsys=capsys)[0] == 0
+    create = ["budget", "create", "l.db", "--dataset", "$数据_{$", "--epsilon", "3"]
+    create += ["--delta", "1e-6", "--part", "a", "--part", "b", "--part", "$_"]
+    assert dpkde_(*create, capsys=capsys)[0] == 0
     show = ["budget", "show", "l.db", "--plot"]
     assert dpkde_(*show, "empty.svg", capsys=capsys)[0] == 0
-    for words in ([], ["--part", "a"], ["--part", "b"]):
+    for words in ([], ["--part", "a"], ["--part", "$_"]):
         publish = ["publish", table, "-o", "r.dpkde", *GOOD, "--ledger", "l.db", *words, "-q"]
         assert dpkde_(*publish, capsys=capsys)[0] == 0
     assert dpkde_(*show, "budget.png", capsys=capsys)[0] == 0

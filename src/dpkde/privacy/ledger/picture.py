@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from datetime import datetime
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from dpkde.privacy.ledger.book import Account
 from dpkde.privacy.ledger.words import amount
 
 ENDINGS = (".png", ".pdf", ".svg")
+_MOST_LINES = 14
+"""Most lines that a legend names."""
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:
@@ -38,21 +41,29 @@ def draw(account: Account, path: str | os.PathLike[str]) -> None:
     total = account.total
     limit, letter = (total.epsilon, "ε") if total.rho is None else (total.rho, "ρ")
     assert limit is not None
-    for part, (times, values) in _courses(account).items():
-        label = "whole data set" if part is None else part
+    courses = _courses(account)
+    for part, (times, values) in courses.items():
+        label = "whole data set" if part is None else f"part {part}"
         moments = np.array(times, dtype="datetime64[s]")
         axes.step(moments, values, where="post", marker="o", markersize=3, label=label)
     axes.axhline(float(limit), color="black", linewidth=1, linestyle="dashed")
     axes.annotate(
-        f"total {amount(total)}", (0.01, float(limit)), xycoords=("axes fraction", "data")
+        f"total: {amount(total)}",
+        (0.01, float(limit)),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 3),
+        textcoords="offset points",
     )
-    axes.set_ylim(0, 1.12 * float(limit))
+    axes.set_ylim(0, 1.15 * float(limit))
     axes.set_ylabel(f"{letter} spent")
-    axes.set_title(account.name)
+    axes.set_title(account.name, parse_math=False)  # a name is no formula
     axes.tick_params(axis="x", rotation=20)
-    if 1 < len(axes.lines) <= 14:
-        axes.legend(fontsize="small", loc="lower right")
-    figure.savefig(target, dpi=150)
+    if 1 < len(courses) <= _MOST_LINES:
+        for text in axes.legend(fontsize="small", loc="center left").get_texts():
+            text.set_parse_math(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that its font lacks
+        figure.savefig(target, dpi=150)
 
 
 def _courses(account: Account) -> dict[str | None, tuple[list[datetime], list[float]]]:
