@@ -77,7 +77,7 @@ def test_names_and_files_exist(path: Path) -> None:
         assert _exists(name, module if module.startswith("dpkde.") else f"dpkde.{module}"), name
 
 
-@pytest.mark.parametrize("name", ["curator.md", "analyst.md"])
+@pytest.mark.parametrize("name", ["curator.md", "analyst.md", "ledger.md"])
 def test_commands_of_the_tutorials_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -87,8 +87,9 @@ def test_no_seeded_randomness_near_privacy(path: Path) -> None:
             assert word not in code
 
 
-EXTRAS = {
-    "matplotlib": "dpkde.demo",
+EXTRAS: dict[str, str | tuple[str, ...]] = {
+    "dp_accounting": "dpkde.privacy.ledger.reference",
+    "matplotlib": ("dpkde.demo", "dpkde.privacy.ledger.picture"),
     "narwhals": "dpkde.tables.frames",
     "opendp": "dpkde.privacy.laws.opendp",
     "pyarrow": "dpkde.tables",
@@ -174,6 +175,16 @@ def test_every_family_and_sampler_has_its_proof() -> None:
         assert "**Postcondition.**" in text
         for test in {word.strip("`();,.:") for word in text.split() if "tests/" in word}:
             assert (SOURCE.parents[1] / test).is_file(), test
+
+
+def test_the_ledger_has_its_proof() -> None:
+    text = (SOURCE / "privacy" / "ledger" / "proof.md").read_text(encoding="utf-8")
+    assert "**Precondition.**" in text
+    assert "**Postcondition.**" in text
+    tests = {word.strip("`();,.:") for word in text.split() if "tests/" in word}
+    assert tests
+    for test in tests:
+        assert (SOURCE.parents[1] / test).is_file(), test
 
 
 def test_exports() -> None:

@@ -9,6 +9,7 @@ from dpkde.errors import AccuracyError as AccuracyError
 from dpkde.errors import BudgetError as BudgetError
 from dpkde.errors import DpkdeError as DpkdeError
 from dpkde.errors import FormatError as FormatError
+from dpkde.errors import LedgerError as LedgerError
 from dpkde.errors import MergeError as MergeError
 from dpkde.errors import ParameterError as ParameterError
 from dpkde.errors import SchemaError as SchemaError
@@ -38,6 +39,7 @@ from dpkde.planning.plan import Plan as Plan
 from dpkde.planning.plan import plan as plan
 from dpkde.planning.promise import Promise as Promise
 from dpkde.privacy.audit import audit as audit
+from dpkde.privacy.ledger.ledger import Ledger as Ledger
 from dpkde.privacy.statement import PrivacyStatement as PrivacyStatement
 from dpkde.release.classifier import Classifier as Classifier
 from dpkde.release.compare import distance as distance

@@ -5,7 +5,8 @@
     DpkdeError
     ├── ParameterError      an argument is wrong (also a ValueError)
     │   └── SchemaError     a table has the wrong shape or type
-    ├── BudgetError         a spend would exceed the declared guarantee
+    ├── BudgetError         a spend would exceed the declared guarantee, or what a ledger has left
+    ├── LedgerError         a ledger is damaged, busy, or not one
     ├── AccuracyError       an error cannot be promised for so few records
     ├── MergeError          two sketches were made under different plans
     └── FormatError         a file is damaged, hostile, or not ours (also a ValueError)
@@ -30,7 +31,11 @@ class SchemaError(ParameterError):
 
 
 class BudgetError(DpkdeError):
-    """A spend would exceed the guarantee that was declared."""
+    """A spend would exceed the guarantee that was declared, or what a ledger has left."""
+
+
+class LedgerError(DpkdeError):
+    """A ledger cannot be read or written, is damaged, or is none."""
 
 
 class AccuracyError(DpkdeError):

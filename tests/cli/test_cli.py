@@ -15,7 +15,7 @@ import pytest
 
 import dpkde
 from commands import GOOD, dpkde_
-from dpkde.cli.verbs import VERBS
+from dpkde.cli.verbs import GROUPS, VERBS
 
 DPKDE = [sys.executable, "-m", "dpkde"]
 
@@ -459,9 +459,15 @@ def test_shells_complete() -> None:
     assert process.stdout.split() == ["publish"]
 
 
-@pytest.mark.parametrize("verb", [verb.function.__name__ for verb in VERBS])
+EVERY_VERB = [
+    *(verb.function.__name__ for verb in VERBS),
+    *(f"{name} {verb.function.__name__}" for name, (_, own) in GROUPS.items() for verb in own),
+]
+
+
+@pytest.mark.parametrize("verb", EVERY_VERB)
 def test_every_verb_has_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = dpkde_(verb, "--help", capsys=capsys)
+    code, out, _ = dpkde_(*verb.split(), "--help", capsys=capsys)
     assert code == 0
     assert f"Example: dpkde {verb}" in " ".join(out.split())
 
@@ -474,8 +480,8 @@ def test_the_examples_work(
     trips = np.random.default_rng(0).normal((-73.9, 40.7), 0.05, size=(500, 2))
     np.savetxt("trips.csv", trips, delimiter=",", header="lon,lat", comments="")
     monkeypatch.setattr("dpkde.demo.main", lambda folder: None)
-    for verb in VERBS:
-        _, out, _ = dpkde_(verb.function.__name__, "--help", capsys=capsys)
+    for verb in EVERY_VERB:
+        _, out, _ = dpkde_(*verb.split(), "--help", capsys=capsys)
         text = " ".join(out.split())
         example = re.search(r"Example: dpkde (.*?) (Arguments|Options):", text)
         assert example is not None

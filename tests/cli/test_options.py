@@ -18,7 +18,7 @@ import dpkde
 from commands import GOOD, dpkde_
 from dpkde.cli.options import RELEASE, SETTLED, TABLE, Option, Options, arguments_of, in_flags, rows
 from dpkde.cli.verb import verb
-from dpkde.cli.verbs import VERBS, app, application
+from dpkde.cli.verbs import GROUPS, VERBS, app, application
 from dpkde.errors import ParameterError
 from dpkde.families.registry import FAMILIES
 
@@ -64,13 +64,18 @@ def test_a_verb_is_a_function_and_a_word_in_a_list(tmp_path: Path) -> None:
 
 def test_every_option_is_a_row() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    assert list(commands) == [verb.function.__name__ for verb in VERBS]
-    for entry in VERBS:
-        parameters = commands[entry.function.__name__].params
+    assert list(commands) == [*(verb.function.__name__ for verb in VERBS), *GROUPS]
+    every = [(entry, commands[entry.function.__name__]) for entry in VERBS]
+    for name, (_, own) in GROUPS.items():
+        inner = commands[name].commands
+        assert list(inner) == [entry.function.__name__ for entry in own]
+        every += [(entry, inner[entry.function.__name__]) for entry in own]
+    for entry, command in every:
+        parameters = command.params
         typed = [p for p in parameters if p.param_type_name == "option" and p.name != "help"]
         flags = [p.secondary_opts or p.opts for p in typed]
         assert flags == [[row.flag, *row.short] for row in rows(*entry.groups)]
-    groups = {group for entry in VERBS for group in entry.groups}
+    groups = {group for entry, _ in every for group in entry.groups}
     assert {row.group for row in TABLE} == groups
 
 

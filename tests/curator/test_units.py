@@ -419,6 +419,36 @@ def test_arrays_and_sets_have_no_column_for_it() -> None:
         dpkde.publish(_table(), plan=_plan(), epsilon=1, **WHOSE)
 
 
+def test_query_mechanisms_refuse_units() -> None:
+    queries = np.zeros((2, 2))
+    request: dict[str, Any] = {"mechanism": dpkde.prior.LaplaceAnswers(), "kernel": KERNEL}
+    grid = dpkde.prior.PMW(points_per_axis=3)
+    for act in (
+        lambda whose: dpkde.prior.answer(_table(), queries, **request, epsilon=1, **whose),
+        lambda whose: dpkde.prior.Online(_table(), **request, most_queries=3, epsilon=1, **whose),
+        lambda whose: grid.release(_table(), kernel=KERNEL, bounds=BOUNDS, epsilon=1, **whose),
+    ):
+        for whose in (WHOSE, {"unit": "who"}, {"rows_per_unit": 2}):
+            with pytest.raises(dpkde.ParameterError, match="protect single records"):
+                act(whose)
+
+
+def test_a_ledger_knows_whom_it_protects(tmp_path: Path) -> None:
+    """What protects others, or nobody in particular, is refused, and costs nothing."""
+    ledger = dpkde.Ledger.create(tmp_path / "l.db", dataset="visits", epsilon=3, **WHOSE)
+    release = dpkde.publish(_table(), **TERMS, **WHOSE, ledger=ledger)
+    assert release.privacy.unit == Unit("who", 3)
+    others: list[dict[str, Any]] = [{}, {"unit": "who", "rows_per_unit": 2}]
+    for other in others:
+        table = _table() if other else _table()[["a", "b"]]
+        with pytest.raises(dpkde.BudgetError):
+            dpkde.publish(table, **TERMS, **other, ledger=ledger)
+    sketch = dpkde.sketch(_table(), _plan())
+    dpkde.publish(sketch, epsilon=1, ledger=ledger)
+    assert ledger.left().epsilon == 1
+    assert "each who as a whole" in str(ledger.statement())
+
+
 def test_promises_count_with_units() -> None:
     """It takes about c times as many records, and what is published keeps it."""
     promise: dict[str, Any] = {"alpha": 0.05, "eta": 0.1}

@@ -26,7 +26,7 @@ def inspect(
     """
     from dpkde.privacy.amounts import ONE_RECORD
     from dpkde.release.assistance import can_be_fitted
-    from dpkde.release.parts import FittedModel
+    from dpkde.release.parts import FittedModel, LedgerEntry
     from dpkde.release.release import Release
 
     published = Release.load(release)
@@ -64,7 +64,11 @@ def inspect(
         lines.append(f"model      {model}")
     elif can_be_fitted(published):
         lines.append("model      none in this file: fitted when the first query is asked")
-    if others := [part for part in published.parts.values() if part is not model]:
+    entry = published.parts.of(LedgerEntry)
+    if entry is not None:
+        lines.append(f"ledger     {entry.ledger}, entry {entry.entry}, head {entry.head}")
+    named = (model, entry)
+    if others := [part for part in published.parts.values() if part not in named]:
         lines.append(f"parts      {', '.join(map(_part, others))}")
     if published.extras:
         lines.append(f"extras     {json.dumps(dict(published.extras), ensure_ascii=False)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpkde.cli import request
-from dpkde.cli.options import RELEASE, Options
+from dpkde.cli.options import RELEASE, Options, arguments_of
 from dpkde.cli.progress import watched
 from dpkde.cli.verb import verb
 
@@ -20,7 +20,7 @@ FEW = 5
 """Fewer records than this many standard deviations of their count are worth a note."""
 
 
-@verb("publish", *RELEASE, "text", "settings")
+@verb("publish", *RELEASE, "text", "settings", "ledger")
 def publish(
     options: Options,
     table: Annotated[
@@ -54,7 +54,7 @@ def publish(
         decisions = {"columns": source.columns, **request.request(options, source.dim)}
     request.check_writable(output, "dpkde-release")
     with watched(source, "reading", not quiet) as read:
-        release = release_of(read, **decisions)
+        release = release_of(read, **decisions, **arguments_of(options, "ledger"))
     release.save(output)
     for doubt in () if quiet else _doubts(release):
         typer.echo(f"dpkde: note: {doubt}", err=True)

@@ -90,9 +90,14 @@ def request(options: Options, dim: int | None) -> dict[str, Any]:
 
 def terms(options: Options) -> dict[str, Any]:
     """Return what is guaranteed, expected and promised, as the library takes it."""
+    return {**guarantee(options), **arguments_of(options, "outlook", "promise")}
+
+
+def guarantee(options: Options) -> dict[str, Any]:
+    """Return what is guaranteed, as the library takes it."""
     if options["epsilon"] is None and options["rho"] is None:
         raise ParameterError("--epsilon is needed (or --rho): how much may be learned of a record")
-    return arguments_of(options, "guarantee", "outlook", "promise")
+    return arguments_of(options, "guarantee")
 
 
 def check_settled(options: Options) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 import typer
 
 from dpkde import __version__
+from dpkde.cli.budget import BUDGET
 from dpkde.cli.demo import demo
 from dpkde.cli.grid import grid
 from dpkde.cli.inspect import inspect
@@ -19,21 +20,32 @@ from dpkde.cli.sample import sample
 from dpkde.cli.verb import Verb
 
 VERBS = (publish, plan, query, mass, grid, sample, inspect, demo)
+GROUPS = {"budget": ("What has been spent of a data set, and what is left: a ledger.", BUDGET)}
+"""Verbs of two words: the first, its help, and the verbs behind it."""
 
 
-def application(verbs: Iterable[Verb]) -> typer.Typer:
-    """Return the command with these verbs, in this order."""
-    gathered = typer.Typer(
+def application(
+    verbs: Iterable[Verb], groups: Mapping[str, tuple[str, Iterable[Verb]]] = GROUPS
+) -> typer.Typer:
+    """Return the command with these verbs, in this order, and behind them those of two words."""
+    gathered = _gathered(verbs)
+    gathered.callback()(about)
+    for name, (help_, own) in groups.items():
+        gathered.add_typer(_gathered(own), name=name, help=help_)
+    return gathered
+
+
+def _gathered(verbs: Iterable[Verb]) -> typer.Typer:
+    several = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         rich_markup_mode=None,
     )
-    gathered.callback()(about)
     for verb in verbs:
         unknown = {"ignore_unknown_options": verb.takes_minus}
-        gathered.command(context_settings=unknown)(verb.command())
-    return gathered
+        several.command(context_settings=unknown)(verb.command())
+    return several
 
 
 def _show_version(asked: bool) -> None:

@@ -49,10 +49,11 @@ from dpkde.planning.plan import (
 from dpkde.planning.promise import Promise, Setting, promise
 from dpkde.planning.promised import Priced, Promised, Prospects, subsampling, too_few
 from dpkde.planning.split import after_count, count_amount
-from dpkde.planning.units import check_apart, check_unit, limit_of
-from dpkde.privacy.amounts import COUNT, Amount
+from dpkde.planning.units import check_apart, limit_of
+from dpkde.privacy.amounts import COUNT, Amount, Unit
 from dpkde.privacy.budget import Budget, Guarantee, cheapest
 from dpkde.privacy.laws import law_of_a_number, randomness
+from dpkde.privacy.ledger.booking import LedgerLike, Reservation, page_of, reserving
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
@@ -90,6 +91,10 @@ def publish(
     sampler: str = "dpkde",
     threads: int | None = None,
     extras: Mapping[str, Any] | None = None,
+    ledger: LedgerLike | None = None,
+    dataset: str | None = None,
+    part: str | None = None,
+    remark: str | None = None,
 ) -> Release:
     """Return a differentially private release of the density of private points.
 
@@ -156,6 +161,17 @@ def publish(
     extras
         Public remarks to keep in the release, as JSON values under namespaced keys such as
         ``"org.example/contact"``.
+    ledger
+        A `Ledger`, or the path of one. The whole guarantee is reserved in it before anything is
+        read; `BudgetError` where that is more than is left. The release carries its entry, and its
+        first file is entered as written. AccuracyError, and every other refusal of dpkde's, reduces
+        the entry to what was spent; after a crash it stays whole.
+    dataset, part
+        What the points are called in the ledger; the data set may be left out where there is only
+        one. A part is one of those that were declared when it was made: the points are then all
+        records of that part and no others.
+    remark
+        What the release is for, in the ledger. Public.
 
     Guarantee
     ---------
@@ -179,7 +195,7 @@ def publish(
     >>> abs(float(release.kde([0.0, 0.0])[0]) - 0.368) < 0.1
     True
     """
-    whose = check_unit(unit, rows_per_unit)
+    whose = Unit.declare(unit, rows_per_unit)
     fixed = points.plan if isinstance(points, Sketch) else plan
     if fixed is not None:
         fixed = check_plan(fixed)
@@ -199,6 +215,7 @@ def publish(
         check_extras(extras),
         pilot=check_switch(pilot, "pilot"),
     )
+    page = page_of(ledger, dataset, part, remark)
     promise(alpha, eta, simultaneous)  # what is wrong with it is said first
     if fixed is not None:
         settled = {
@@ -216,8 +233,10 @@ def publish(
         if plan is not None and plan != fixed:
             raise ParameterError("the sketch was made under another plan")
         asked = promise(alpha, eta, simultaneous, fixed.frame) or fixed.promise
-        sums = points if isinstance(points, Sketch) else sketch(points, fixed, threads=threads)
-        return publish_sketch(sums, replace(errand, promise=asked))
+        with reserving(page, errand.budget, "release") as reservation:
+            errand = replace(errand, promise=asked, reservation=reservation)
+            sums = points if isinstance(points, Sketch) else sketch(points, fixed, threads=threads)
+            return _handed_on(publish_sketch(sums, errand), reservation)
     if kernel is None:
         raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
     check_names(columns)
@@ -228,7 +247,15 @@ def publish(
     families = as_families("auto" if family is None else family)
     check_room(frame, source.columns, families)
     asked = promise(alpha, eta, simultaneous, frame)
-    return publish_source(source, frame, families, replace(errand, promise=asked), check_seed(seed))
+    with reserving(page, errand.budget, "release") as reservation:
+        errand = replace(errand, promise=asked, reservation=reservation)
+        release = publish_source(source, frame, families, errand, check_seed(seed))
+        return _handed_on(release, reservation)
+
+
+def _handed_on(release: Release, reservation: Reservation | None) -> Release:
+    """Return a release, having entered that the caller has it."""
+    return release if reservation is None else reservation.handed_on(release)
 
 
 @dataclass(frozen=True)
@@ -245,6 +272,8 @@ class Errand:
         An error to promise, or None.
     pilot
         Whether some of the budget may be paid for a look before the plan.
+    reservation
+        Its entry in a ledger, or None.
     """
 
     budget: Budget
@@ -255,6 +284,7 @@ class Errand:
     extras: Mapping[str, Any] = field(default_factory=dict)
     promise: Promise | None = None
     pilot: bool = True
+    reservation: Reservation | None = None
 
     def outlook(self, frame: Frame, rows: int | None) -> Outlook:
         """Return what is known in public, for so many rows."""
@@ -445,15 +475,17 @@ def _noised(
     spend = budget.spend("table", amount, law, bounds)
     table = sums._table + budget.noise(spend, bounds.cells)
     statement = PrivacyStatement(budget.guarantee, budget.spends)
+    paid = errand.reservation
     release = Release(
         plan,
         table,
         count,
         statement,
+        release_id=None if paid is None else paid.release_id,
         extras=errand.extras,
         promise=errand.promise,
         rate=rate,
-        parts=parts,
+        parts=parts if paid is None else [*parts, paid.entry],
     )
     try:
         return release.with_model()  # from what is public by now

@@ -24,8 +24,8 @@ from dpkde.families.base import Table
 from dpkde.kernels import Points
 from dpkde.numerics.pool import mapped
 from dpkde.planning.plan import Plan, check_plan, check_switch, describe, opened_plan
-from dpkde.planning.units import check_unit, limit_under, with_unit
-from dpkde.privacy.amounts import ONE_RECORD, Bounds
+from dpkde.planning.units import limit_under, with_unit
+from dpkde.privacy.amounts import ONE_RECORD, Bounds, Unit
 from dpkde.privacy.secrecy import sealed
 from dpkde.release import container
 from dpkde.release.files import Filed, Opened
@@ -200,7 +200,7 @@ def sketch(
     Under a plan with a unit, adding all the rows of one unit changes both by those of at most
     ``plan.unit.records`` of its own rows, and the choice for no other unit.
     """
-    plan = with_unit(check_plan(plan), check_unit(unit, rows_per_unit))
+    plan = with_unit(check_plan(plan), Unit.declare(unit, rows_per_unit))
     universe = universe_of(plan.frame.domain)
     source = open_points(points, plan.columns, universe=universe, unit=plan.unit.name)
     if limit := limit_under(plan):

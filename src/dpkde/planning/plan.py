@@ -37,7 +37,7 @@ from dpkde.planning.pilot import Pilot
 from dpkde.planning.promise import Promise, promise, promise_from_json
 from dpkde.planning.promised import Promised, Prospect, Prospects, prospect
 from dpkde.planning.split import after_count
-from dpkde.planning.units import Limit, check_apart, check_unit, limit_of
+from dpkde.planning.units import Limit, check_apart, limit_of
 from dpkde.privacy.amounts import ONE_RECORD, Unit
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import randomness
@@ -371,8 +371,7 @@ def draw_plan(
     if seed is None:
         seed = secrets.randbits(128) if layout.family.is_random else 0
     names = None if columns is None else tuple(str(name) for name in columns)
-    if names is not None and len(names) != layout.frame.dim:
-        raise ParameterError(f"{len(names)} column names for {layout.frame.dim} columns")
+    check_width(names, layout.frame.dim)
     pair = layout.draw(layout.lattice(view), int(seed))
     known = FAMILIES.get(layout.family.name) is type(layout.family)
     parts: list[Part] = [] if known else [DeclaredBounds.of(pair.bounds)]
@@ -423,7 +422,7 @@ def plan(
     ... # doctest: +ELLIPSIS
     <Plan: gaussian σ=0.1, spline ... (degree ...), box, d=2, ... cells ..., predicted error ...>
     """
-    whose = check_unit(unit, rows_per_unit)
+    whose = Unit.declare(unit, rows_per_unit)
     guarantee = Guarantee.declare(
         epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency, unit=whose
     )
@@ -474,8 +473,15 @@ def check_plan(plan: Any) -> Plan:
 
 def check_room(frame: Frame, columns: Sequence[str] | None, families: Sequence[Family]) -> None:
     """Refuse what no file could describe, before anything is spent on it."""
+    check_width(columns, frame.dim)
     parameters = [family.to_json() for family in families]
     container.check_room(frame.kernel.to_json(), frame.domain.to_json(), columns, parameters)
+
+
+def check_width(columns: Sequence[str] | None, dim: int) -> None:
+    """Refuse another number of names than there are columns."""
+    if columns is not None and len(columns) != dim:
+        raise ParameterError(f"{len(columns)} column names for {dim} columns")
 
 
 def make_frame(

@@ -33,23 +33,6 @@ class Limit:
         return UnitKey(f"{self.key:016x}")
 
 
-def check_unit(unit: str | None, rows_per_unit: int | None) -> Unit:
-    """Check what a caller typed: whose rows are to be protected together, and how many count."""
-    if unit is None and rows_per_unit is None:
-        return ONE_RECORD
-    if unit is None or rows_per_unit is None:
-        raise ParameterError(
-            "give unit= and rows_per_unit= together: the column that tells whose a row is, and how "
-            "many rows of each may count, such as unit='patient_id', rows_per_unit=3"
-        )
-    if not isinstance(unit, str):
-        raise ParameterError(f"unit is the name of a column, such as 'patient_id', got {unit!r}")
-    try:
-        return Unit(unit, rows_per_unit)
-    except ParameterError as error:
-        raise ParameterError(f"rows_per_unit: {error}") from None
-
-
 def check_apart(unit: Unit, columns: Sequence[str] | None) -> None:
     """Refuse to publish the column that tells whose a row is."""
     if unit.name is not None and columns is not None and unit.name in map(str, columns):

@@ -53,6 +53,15 @@ LATTICE = (8, 22)
 _VALUE_NANOSECONDS = 15.0
 
 
+def check_alone(unit: str | None, rows_per_unit: int | None) -> None:
+    """Refuse a unit: nothing here sees to it that somebody has no more records."""
+    if unit is not None or rows_per_unit is not None:
+        raise ParameterError(
+            "the mechanisms of dpkde.prior protect single records: leave out unit= and "
+            "rows_per_unit=; dpkde.publish protects all rows of somebody"
+        )
+
+
 class Sums(NamedTuple):
     """Exact integer sums over the records. Secret: never to be shown without noise."""
 

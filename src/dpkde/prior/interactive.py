@@ -22,11 +22,13 @@ from dpkde.prior.base import Answered, Private, answered_by_kde
 from dpkde.prior.independent import check_left
 from dpkde.prior.lattice import LATTICE_BITS, within_capacity
 from dpkde.prior.measurements import better_amount, count_first, measure
+from dpkde.prior.ongrid import entered
 from dpkde.prior.universe import Universe
 from dpkde.prior.weights import Weights
 from dpkde.privacy.budget import Budget
 from dpkde.privacy.laws import SparseVector
 from dpkde.privacy.laws.exponential.sampler import Threshold
+from dpkde.privacy.ledger.booking import Reservation
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
 from dpkde.release.synthetic import SyntheticRelease
@@ -81,6 +83,7 @@ class InteractivePMW:
         self._weights = Weights(universe.size)
         self._lock = threading.Lock()
         self._threshold: Threshold | None = None
+        self._reservation: Reservation | None = None
         self._transcript: list[tuple[tuple[float, ...], float]] = []
         amount = better_amount(budget, CHECK_SHARE / updates, SparseVector)
         self.count, rest = count_first(private, private.totals(), amount, budget)
@@ -157,7 +160,7 @@ class InteractivePMW:
         """Return the weights as they are now. They cost nothing beyond what was spent."""
         if not self._budget.spends:
             raise ParameterError("nothing was asked yet, so that there is nothing to release")
-        return SyntheticRelease(
+        release = SyntheticRelease(
             self._universe.points,
             self._weights.values,
             self._private.frame.kernel,
@@ -165,6 +168,7 @@ class InteractivePMW:
             "pmw",
             self.count,
         )
+        return release if self._reservation is None else entered(release, self._reservation)
 
     def __repr__(self) -> str:
         return (

@@ -8,21 +8,32 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 
 import numpy as np
 
 from dpkde.errors import ParameterError
 from dpkde.kernels import Kernel, Points
-from dpkde.prior.base import Answered, Private, QueryMechanism, answered_by_kde
+from dpkde.prior.base import Answered, Private, QueryMechanism, answered_by_kde, check_alone
 from dpkde.prior.universe import BEYOND, Cost, Universe, check_alpha, grid_shape, whole
 from dpkde.privacy.budget import Budget, Guarantee
+from dpkde.privacy.ledger.booking import LedgerLike, Reservation, page_of, reserving
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
+from dpkde.release.parts import Parts
 from dpkde.release.synthetic import SyntheticRelease
 from dpkde.space.domain import BoundsLike
 from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike
 from dpkde.tables.arrays import QueriesLike, as_queries
+
+
+def entered(release: SyntheticRelease, reservation: Reservation) -> SyntheticRelease:
+    """Return a release with its entry in a ledger, under the name that it has there."""
+    parts = Parts([*release.parts.values(), reservation.entry])
+    named = replace(release, release_id=reservation.release_id, parts=parts)
+    named.when_saved(reservation.written)
+    return named
 
 
 class OnGrid(QueryMechanism):
@@ -73,6 +84,12 @@ class OnGrid(QueryMechanism):
         rho: Exact | None = None,
         adjacency: str = "add-remove",
         queries: QueriesLike | None = None,
+        unit: str | None = None,
+        rows_per_unit: int | None = None,
+        ledger: LedgerLike | None = None,
+        dataset: str | None = None,
+        part: str | None = None,
+        remark: str | None = None,
     ) -> SyntheticRelease:
         """Return a synthetic data set whose KDE is close to that of private points.
 
@@ -90,16 +107,28 @@ class OnGrid(QueryMechanism):
             SmallDB is the same for both, and releases no count.
         queries
             Public places to be right at, shape (n_queries, dim); by default the whole grid.
+        unit, rows_per_unit
+            Refused: single records are protected.
+        ledger, dataset, part, remark
+            As for `dpkde.publish`.
 
         Guarantee
         ---------
         The release satisfies the declared guarantee for neighbouring `points`.
         """
         guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
+        page = page_of(ledger, dataset, part, remark)
+        check_alone(unit, rows_per_unit)
         private = Private.open(points, kernel, bounds)
         asked = None if queries is None else as_queries(queries, private.frame.dim)
         self.cost(private.frame, asked).check()
-        return self.synthesise(private, asked, Budget(guarantee))
+        budget = Budget(guarantee)
+        with reserving(page, budget, "synthetic data") as reservation:
+            release = self.synthesise(private, asked, budget)
+            if reservation is None:
+                return release
+            reservation.returned()
+            return entered(release, reservation)
 
     def _check_options(self) -> None:
         if self.alpha is not None:

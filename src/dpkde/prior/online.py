@@ -14,10 +14,11 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS
 from dpkde.kernels import Kernel
-from dpkde.prior.base import MOST_QUERIES, QueryMechanism
+from dpkde.prior.base import MOST_QUERIES, QueryMechanism, check_alone
 from dpkde.prior.queries import Answers, assemble, open_private
 from dpkde.prior.universe import whole
 from dpkde.privacy.budget import Guarantee
+from dpkde.privacy.ledger.booking import LedgerLike, page_of, reserving
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
@@ -40,6 +41,10 @@ class Online:
         As for `answer`.
     typical_density, sampler, threads
         As for `answer`.
+    unit, rows_per_unit
+        Refused: single records are protected.
+    ledger, dataset, part, remark
+        As for `dpkde.publish`. The whole guarantee is reserved at once, however much is asked.
 
     Guarantee
     ---------
@@ -80,9 +85,17 @@ class Online:
         capacity_bits: int = DEFAULT_CAPACITY_BITS,
         sampler: str = "dpkde",
         threads: int | None = None,
+        unit: str | None = None,
+        rows_per_unit: int | None = None,
+        ledger: LedgerLike | None = None,
+        dataset: str | None = None,
+        part: str | None = None,
+        remark: str | None = None,
     ) -> None:
         self.mechanism = mechanism
         self.most_queries = whole(most_queries, "most_queries", most=MOST_QUERIES)
+        page = page_of(ledger, dataset, part, remark)
+        check_alone(unit, rows_per_unit)
         self._private, self._budget, self._columns = open_private(
             points,
             mechanism=mechanism,
@@ -101,7 +114,10 @@ class Online:
                 "these points can be read only once, and every ask reads them: give an array, a "
                 "data frame or a path"
             )
-        self._session = mechanism.session(self._private, self._budget, self.most_queries)
+        with reserving(page, self._budget, "answers online") as reservation:
+            self._session = mechanism.session(self._private, self._budget, self.most_queries)
+            if reservation is not None:
+                reservation.returned()
         self._lock = threading.Lock()
 
     @property

@@ -38,6 +38,7 @@ from dpkde.prior.weights import Weights, total_steps
 from dpkde.privacy.amounts import Amount
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import Exponential
+from dpkde.privacy.ledger.booking import LedgerLike, page_of, reserving
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
@@ -121,6 +122,10 @@ class PMW(OnGrid):
         updates: int = UPDATES,
         tolerance: float | None = None,
         expected_queries: int = 1000,
+        ledger: LedgerLike | None = None,
+        dataset: str | None = None,
+        part: str | None = None,
+        remark: str | None = None,
     ) -> InteractivePMW:
         """Return a session that answers queries as they come, by the sparse vector technique.
 
@@ -136,18 +141,22 @@ class PMW(OnGrid):
             stands out against the noise, for `expected_queries`.
         expected_queries
             A public guess of how many queries there will be. It steers accuracy, not privacy.
+        ledger, dataset, part, remark
+            As for `dpkde.publish`. The whole guarantee is reserved at once, however much is asked.
         """
         guarantee = Guarantee.declare(epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
+        page = page_of(ledger, dataset, part, remark)
         private = Private.open(points, kernel, bounds)
         if private.source.once:
             raise ParameterError("online queries read the points again and again: give an array")
-        return self._curator(
-            private,
-            Budget(guarantee),
-            whole(updates, "updates", most=MOST_ROUNDS),
-            tolerance,
-            whole(expected_queries, "expected_queries"),
-        )
+        rounds = whole(updates, "updates", most=MOST_ROUNDS)
+        most, budget = whole(expected_queries, "expected_queries"), Budget(guarantee)
+        with reserving(page, budget, "answers online") as reservation:
+            curator = self._curator(private, budget, rounds, tolerance, most)
+            if reservation is not None:
+                curator._reservation = reservation
+                reservation.returned()
+            return curator
 
     def _curator(
         self,

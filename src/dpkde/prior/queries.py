@@ -21,9 +21,10 @@ from dpkde.families.base import DEFAULT_CAPACITY_BITS, about
 from dpkde.families.custom import Floats
 from dpkde.kernels import Kernel
 from dpkde.planning.plan import check_capacity, check_density, check_rows, make_frame
-from dpkde.prior.base import MOST_QUERIES, Answered, Private, QueryMechanism
+from dpkde.prior.base import MOST_QUERIES, Answered, Private, QueryMechanism, check_alone
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import randomness
+from dpkde.privacy.ledger.booking import LedgerLike, page_of, reserving
 from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
@@ -82,6 +83,12 @@ def answer(
     capacity_bits: int = DEFAULT_CAPACITY_BITS,
     sampler: str = "dpkde",
     threads: int | None = None,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
+    ledger: LedgerLike | None = None,
+    dataset: str | None = None,
+    part: str | None = None,
+    remark: str | None = None,
 ) -> Answers:
     """Return differentially private answers to queries that the curator knows.
 
@@ -104,6 +111,10 @@ def answer(
     typical_density
         A public guess of a typical answer, by which the count's share of the budget is set; None:
         0.05. It steers accuracy, not privacy.
+    unit, rows_per_unit
+        Refused: single records are protected.
+    ledger, dataset, part, remark
+        As for `dpkde.publish`.
 
     Guarantee
     ---------
@@ -122,6 +133,8 @@ def answer(
     >>> answers.kde.shape, bool(answers.standard_error.max() < 0.01)
     ((2,), True)
     """
+    page = page_of(ledger, dataset, part, remark)
+    check_alone(unit, rows_per_unit)
     private, budget, names = open_private(
         points,
         mechanism=mechanism,
@@ -142,7 +155,11 @@ def answer(
             "dpkde.publish makes a release that answers any number"
         )
     finite = np.isfinite(places).all(axis=1)
-    return assemble(mechanism.answer(private, places[finite], budget), finite, budget)
+    with reserving(page, budget, "answers") as reservation:
+        answers = assemble(mechanism.answer(private, places[finite], budget), finite, budget)
+        if reservation is not None:
+            reservation.returned()
+        return answers
 
 
 def open_private(

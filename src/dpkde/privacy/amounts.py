@@ -60,6 +60,25 @@ class Unit:
         object.__setattr__(self, "records", int(self.records))
 
     @classmethod
+    def declare(cls, unit: str | None, rows_per_unit: int | None) -> Unit:
+        """Check what a caller typed: whose rows are protected together, and how many count."""
+        if unit is None and rows_per_unit is None:
+            return ONE_RECORD
+        if unit is None or rows_per_unit is None:
+            raise ParameterError(
+                "give unit= and rows_per_unit= together: the column that tells whose a row is, and "
+                "how many rows of each may count, such as unit='patient_id', rows_per_unit=3"
+            )
+        if not isinstance(unit, str):
+            raise ParameterError(
+                f"unit is the name of a column, such as 'patient_id', got {unit!r}"
+            )
+        try:
+            return cls(unit, rows_per_unit)
+        except ParameterError as error:
+            raise ParameterError(f"unit, rows_per_unit: {error}") from None
+
+    @classmethod
     def from_json(cls, entry: Any) -> Unit:
         """Rebuild it from what a file says of it: both fields, and no others."""
         if not isinstance(entry, dict) or set(entry) != {"name", "records"}:

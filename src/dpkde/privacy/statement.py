@@ -141,26 +141,28 @@ class PrivacyStatement:
         return "\n".join(
             [
                 f"This release is {bound}-{kind}differentially private",
-                f"with respect to {self._neighbours}.",
-                self._protected,
+                f"with respect to {neighbours(declared.adjacency, self.unit)}.",
+                protected(self.unit),
                 f"It was made by these {looks}, and no others:",
                 *(f"  - {spend}" + f", {n} times" * (n > 1) for spend, n in alike.items()),
                 "Whatever anyone computes from it, however often, is covered by the same bound.",
             ]
         )
 
-    @property
-    def _neighbours(self) -> str:
-        words = _NEIGHBOURS if self.unit.name is None else _UNITS
-        return words[self.adjacency].format(self.unit.name or self.unit)
 
-    @property
-    def _protected(self) -> str:
-        if self.unit == ONE_RECORD:
-            return _ALONE
-        if self.unit.name is None:
-            return f"It protects {self.unit} as a whole."
-        return _WHOLE.format(self.unit.name, self.unit.records)
+def neighbours(adjacency: Adjacency, unit: Unit) -> str:
+    """Return what neighbouring data sets differ by, in words."""
+    words = _NEIGHBOURS if unit.name is None else _UNITS
+    return words[adjacency].format(unit.name or unit)
+
+
+def protected(unit: Unit) -> str:
+    """Return whom a guarantee protects, as a sentence."""
+    if unit == ONE_RECORD:
+        return _ALONE
+    if unit.name is None:
+        return f"It protects {unit} as a whole."
+    return _WHOLE.format(unit.name, unit.records)
 
 
 def statement_to_json(statement: PrivacyStatement, version: int = 1) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -122,6 +122,13 @@ class Filed(ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, atomically; never over a file that is not dpkde's."""
         container.write(path, *self.contents(), secret=self.SECRET)
+        action: Callable[[], None] | None = getattr(self, "_when_saved", None)
+        if action is not None:
+            action()
+
+    def when_saved(self, action: Callable[[], None]) -> None:
+        """Do something whenever a file of it is complete. It is not kept in any file."""
+        object.__setattr__(self, "_when_saved", action)
 
     @sealed
     def to_bytes(self) -> bytes:

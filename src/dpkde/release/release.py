@@ -97,6 +97,7 @@ class Release(Answering, Filed):
         "_found",
         "_parts",
         "_table",
+        "_when_saved",
         "count",
         "extras",
         "generator",

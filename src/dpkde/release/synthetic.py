@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ from dpkde.privacy.amounts import ONE_RECORD, Adjacency
 from dpkde.privacy.statement import PrivacyStatement, statement_from_json, statement_to_json
 from dpkde.release import container
 from dpkde.release.files import Filed, Opened
-from dpkde.release.parts import NO_PARTS, Parts
+from dpkde.release.parts import NO_PARTS, LedgerEntry, Parts
 from dpkde.space.domain import Unbounded
 from dpkde.space.frame import Frame
 from dpkde.tables.arrays import QueriesLike, as_queries
@@ -108,6 +108,10 @@ class SyntheticRelease(Filed):
             object.__setattr__(self, name, frozen)
         self.parts.check(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What is done when it is saved is this process's.
+        return {name: value for name, value in vars(self).items() if name != "_when_saved"}
+
     @property
     def dim(self) -> int:
         """Number of columns."""
@@ -152,7 +156,12 @@ class SyntheticRelease(Filed):
         members = np.flatnonzero(taken)
         weights = taken[members] / size
         coreset = replace(
-            self, points=self.points[members], weights=weights, release_id=uuid.uuid4().hex
+            self,
+            points=self.points[members],
+            weights=weights,
+            release_id=uuid.uuid4().hex,
+            # Its spend is entered under the name of the release that it is made from.
+            parts=Parts(part for part in self.parts.values() if not isinstance(part, LedgerEntry)),
         )
         apart = float(np.abs(coreset.kde(self.points) - density).max())
         return replace(coreset, added_error=self.added_error + apart)

@@ -1,0 +1,90 @@
+"""A picture of the budget over time: how much of its total a data set has used."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from dpkde.errors import ParameterError
+from dpkde.privacy.ledger.accounting import NOTHING, Cost
+from dpkde.privacy.ledger.book import Account
+from dpkde.privacy.ledger.words import amount
+
+ENDINGS = (".png", ".pdf", ".svg")
+_MOST_LINES = 14
+"""Most lines that a legend names."""
+
+
+def check_picture(path: str | os.PathLike[str]) -> Path:
+    """Refuse a picture that cannot be drawn, before anything else is done."""
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise ParameterError(f"a picture ends in {', '.join(ENDINGS)}, got {str(path)!r}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ParameterError("a picture needs matplotlib: pip install 'dpkde[plot]'") from None
+    return target
+
+
+def draw(account: Account, path: str | os.PathLike[str]) -> None:
+    """Draw what has been spent against time: of the whole, and of each part that was spent on."""
+    target = check_picture(path)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3.5), layout="constrained")
+    axes = figure.subplots()
+    total = account.total
+    limit, letter = (total.epsilon, "ε") if total.rho is None else (total.rho, "ρ")
+    assert limit is not None
+    courses = _courses(account)
+    for part, (times, values) in courses.items():
+        label = "whole data set" if part is None else f"part {part}"
+        moments = np.array(times, dtype="datetime64[s]")
+        axes.step(moments, values, where="post", marker="o", markersize=3, label=label)
+    axes.axhline(float(limit), color="black", linewidth=1, linestyle="dashed")
+    axes.annotate(
+        f"total: {amount(total)}",
+        (0.01, float(limit)),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 3),
+        textcoords="offset points",
+    )
+    axes.set_ylim(0, 1.15 * float(limit))
+    axes.set_ylabel(f"{letter} spent")
+    axes.set_title(account.name, parse_math=False)  # a name is no formula
+    axes.tick_params(axis="x", rotation=20)
+    if 1 < len(courses) <= _MOST_LINES:
+        for text in axes.legend(fontsize="small", loc="center left").get_texts():
+            text.set_parse_math(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that its font lacks
+        figure.savefig(target, dpi=150)
+
+
+def _courses(account: Account) -> dict[str | None, tuple[list[datetime], list[float]]]:
+    """Return times and what was spent at each, for the whole and for parts that were spent on."""
+    parts = dict.fromkeys(booking.part for booking in account.history)
+    courses: dict[str | None, tuple[list[datetime], list[float]]] = {}
+    for part in parts or {None: None}:
+        spent = NOTHING
+        times: list[datetime] = []
+        values: list[float] = []
+        for booking in account.history:
+            if booking.part in (None, part):
+                spent = spent + booking.cost
+                # A clock that was set back does not turn the line around.
+                moment = datetime.fromisoformat(booking.time.removesuffix("Z"))
+                times.append(max(moment, times[-1]) if times else moment)
+                values.append(_height(account, spent))
+        courses[part] = (times, values)
+    return courses
+
+
+def _height(account: Account, spent: Cost) -> float:
+    guarantee = account.rule.spent(spent)
+    return 0.0 if guarantee is None else float(guarantee.epsilon or guarantee.rho or 0)
