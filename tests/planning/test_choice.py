@@ -162,7 +162,7 @@ def test_delta_never_raises_the_error(bounds: Any, adjacency: str, level: float 
     laws = set()
     for epsilon, rows in itertools.product(("0.05", "1", "8"), (1000, 300_000)):
         settings: dict[str, Any] = {"bounds": bounds, "epsilon": epsilon, "expected_rows": rows}
-        settings["typical_density"] = level
+        settings |= {"typical_density": level, "pilot": False}  # of which predictions know nothing
         pure = _plan(**settings, adjacency=adjacency)
         for delta in ("1e-9", "1e-6", "0.001", "0.1"):
             approximate = _plan(**settings, adjacency=adjacency, delta=delta)
@@ -223,6 +223,7 @@ def _clusters(dim: int) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 @pytest.mark.audit
+@pytest.mark.usefixtures("unfitted")
 @pytest.mark.parametrize("family", ["spline", "fastgauss", "fourier"])
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", ["0.05", "1"])

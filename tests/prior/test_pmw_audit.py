@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,20 @@ from dpkde.privacy.laws import Randomness
 
 
 class Prepared(Private):
-    """Points whose sums at a few places are computed once, for many trials."""
+    """Points whose totals and sums at a few places are computed once, for many trials."""
 
     def kernel_sums(self, places: Any, bits: int = LATTICE_BITS) -> Sums:
         key = places.tobytes()
         if key not in self.memory:
             self.memory[key] = super().kernel_sums(places, bits)
         return self.memory[key]
+
+    @cached_property
+    def _totals(self) -> Sums:
+        return super().totals()
+
+    def totals(self) -> Sums:
+        return self._totals
 
     @property
     def memory(self) -> dict[bytes, Sums]:

@@ -98,8 +98,12 @@ def test_laplace_products_against_numpy() -> None:
 
 def test_sinc_products_against_numpy() -> None:
     generator = np.random.default_rng(3)
-    squared, squares = generator.uniform(0, 3, (4, 50)) ** 2, generator.uniform(0, 2, (4, 9))
+    squared = np.sort(generator.uniform(0, 3, (4, 50)) ** 2, axis=1)
+    squares = generator.uniform(0, 2, (4, 9))
     squares[:, 0] = 0.0
+    products = squared[:, -1:] * squares
+    assert (products > 9).any()  # beyond the power series, and within it
+    assert (products < 2).any()
     for counts in (np.ones(9), np.arange(9.0)):
         values = np.sinc(np.sqrt(squared[:, :, None] * squares[:, None]) / math.pi)
         slow = np.prod(values**counts, axis=2)

@@ -11,7 +11,7 @@ import math
 
 MOST_RISK = 1.1
 """A query's mean absolute error, at most, over that of the plain answer, errors being normal."""
-_FARTHEST, _HALVINGS = 2.0, 36
+_FARTHEST, _STEP = 2.0, 2.0**-35
 
 
 def limit(gain: float) -> float:
@@ -22,13 +22,23 @@ def limit(gain: float) -> float:
     >>> [round(limit(gain), 2) for gain in (1, 2, 10)]
     [0.45, 1.72, 2.0]
     """
-    low, high = 0.0, _FARTHEST
-    if risk(high) <= MOST_RISK * gain:
-        return high
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if risk(middle) <= MOST_RISK * gain else (low, middle)
-    return low
+    target = MOST_RISK * gain
+    if risk(_FARTHEST) <= target:
+        return _FARTHEST
+    if not target >= 1.0:
+        return 0.0
+    # The risk is convex, with slope √(π/2)·erf(c/√2): Newton's steps come down to c from above.
+    near, before = _FARTHEST, math.inf
+    while _STEP < near < before:
+        slope = math.sqrt(math.pi / 2) * math.erf(near / math.sqrt(2))
+        near, before = near - (risk(near) - target) / slope, near
+    # The largest multiple of the step that keeps to it.
+    moved = math.floor(near / _STEP) * _STEP
+    while moved > 0 and risk(moved) > target:
+        moved -= _STEP
+    while risk(moved + _STEP) <= target:
+        moved += _STEP
+    return max(moved, 0.0)
 
 
 def risk(moved: float) -> float:

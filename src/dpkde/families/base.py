@@ -135,13 +135,28 @@ class Outlook:
     caution: float = 1.0
     records: int = 1
 
-    @property
-    def cases(self) -> list[Outlook]:
+    @cached_property
+    def cases(self) -> tuple[Outlook, ...]:
         """One outlook for each of the range, with nothing left open."""
-        return [
+        return tuple(
             replace(self, typical_density=guess.density, smoothness=guess.smoothness, range=())
             for guess in self.range or [Guess(self.typical_density, self.smoothness)]
-        ]
+        )
+
+    @cached_property
+    def terms(self) -> Outlook:
+        """What the price of a table hangs on: one object for all outlooks that have it in common.
+
+        So it is found in a cache at once, without its fractions being compared.
+        """
+        return _terms(self.adjacency, self.options, self.capacity_bits, self.count_law)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, entry.name) for entry in fields(self)))
 
     def law(self, bounds: Bounds) -> Law:
         """Return the best law of noise on a table that a record moves so far."""
@@ -159,8 +174,7 @@ class Outlook:
         approximation
             The family's own error of a KDE value.
         """
-        terms = replace(self, rows=1.0, typical_density=1.0, smoothness=1.0, range=(), caution=1.0)
-        bits, bounds, law = _priced(layout, terms)
+        bits, bounds, law = _priced(layout, self.terms)
         spread = 0.0 if self.count_law is None else math.sqrt(self.count_law.variance)
         return Prediction(
             noise=math.sqrt(law.variance) / 2**bits * gain / self.rows,
@@ -172,12 +186,17 @@ class Outlook:
         )
 
 
+@lru_cache(maxsize=64)
+def _terms(
+    adjacency: Adjacency, options: Options, capacity_bits: int, count_law: Law | None
+) -> Outlook:
+    return Outlook(1.0, 1.0, adjacency, options, capacity_bits, count_law, smoothness=1.0)
+
+
 @lru_cache(maxsize=1 << 10)
 def _priced(layout: Layout, terms: Outlook) -> tuple[int, Bounds, Law]:
     """Return the lattice, the bounds and the law of a table: the same in all cases of a range."""
-    bits = layout.lattice(terms)
-    bounds = layout.bounds(bits)
-    return bits, bounds, terms.law(bounds)
+    return layout.priced(terms)
 
 
 @dataclass(frozen=True)
@@ -384,14 +403,17 @@ class Layout(ABC):
 
         Sums of 2^capacity records of size 2^bits stay below 2⁶², and so does the noise.
         """
+        return self.priced(outlook)[0]
+
+    def priced(self, outlook: Outlook) -> tuple[int, Bounds, Law]:
+        """Return that lattice, the bounds on it, and the best law of noise for them."""
         least, most = self.family.lattice_bits
         for bits in range(min(most, 62 - outlook.capacity_bits), least - 1, -1):
             bounds = self.bounds(bits)  # a table that is too large says so itself
             try:
-                outlook.law(bounds)
+                return bits, bounds, outlook.law(bounds)
             except ParameterError:
                 continue  # the noise would not fit: a coarser lattice
-            return bits
         self.bounds(least)
         raise ParameterError(
             f"a capacity of 2^{outlook.capacity_bits} records and this much noise do not fit "

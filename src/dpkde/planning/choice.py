@@ -53,6 +53,9 @@ class Objective(Protocol):
     def rank(self, choice: Choice, outlook: Outlook) -> tuple[Candidate, ...]:
         """Return what was considered, the best first; ParameterError where nothing can serve."""
 
+    def __hash__(self) -> int:
+        """Return a hash: what is decided by an objective is found again by it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpkde.errors import ParameterError
 from dpkde.families.base import Guess, Outlook
-from dpkde.kernels import ProductKernel
-from dpkde.kernels.base import gauss_points, graded
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.space.frame import Frame
 
@@ -112,7 +107,7 @@ def usual_density(frame: Frame) -> float:
     eighth of an axis, which makes 8 times what even data have, axis by axis.
     """
     low, high = USUAL_DENSITIES
-    shares = _shares(frame)
+    shares = frame.covered
     if shares is None:
         return high
     return min(max(float(np.minimum(GATHERED * shares, 1.0).prod()), low), high)
@@ -125,32 +120,5 @@ def evenly_spread(frame: Frame) -> float:
     """
     if frame.kernel.home != "space":
         return 0.5 if frame.kernel.home == "sphere" else 1 / frame.dim
-    shares = _shares(frame)
+    shares = frame.covered
     return 0.0 if shares is None else float(shares.prod())
-
-
-def _shares(frame: Frame) -> NDArray[np.float64] | None:
-    """Return I/(w + I) for axes of w bandwidths, I^d the integral of the kernel; None if unknown.
-
-    That is about the part of an axis that a kernel covers.
-    """
-    kernel, halves = frame.kernel, frame.halves()
-    if kernel.home != "space" or halves is None:
-        return None
-    with np.errstate(all="ignore"):  # bounds may be as far apart as floats go
-        try:
-            if kernel.is_product:
-                whole = _profile_integral(kernel.shape)
-            else:
-                unit = kernel.integral(frame.dim) / kernel.bandwidth.determinant(frame.dim)
-                whole = float(unit ** (1 / frame.dim))
-        except (ArithmeticError, ParameterError):
-            return None
-        shares: NDArray[np.float64] = whole / (2 * halves + whole)
-        return shares if np.isfinite(shares).all() else None
-
-
-@lru_cache(maxsize=64)
-def _profile_integral(kernel: ProductKernel) -> float:
-    t, mass = gauss_points(graded(min(kernel.profile_reach(1e-8), 1e4)))
-    return 2 * float(kernel.profile(t) @ mass)

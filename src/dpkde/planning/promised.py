@@ -93,11 +93,11 @@ class Promised:
         unable = {entry.name: entry for entry in choice.unable}
         for layout in choice.layouts:
             try:
-                bits = layout.lattice(outlook)
-                bounds, worst = layout.bounds(bits), layout.worst(bits)
+                bits, bounds, law = layout.priced(outlook)
+                worst = layout.worst(bits)
                 if worst is None:
                     raise ParameterError(NO_WORST.format(layout.family.name))
-                entries.append(Priced(layout, bounds.cells, outlook.law(bounds), worst))
+                entries.append(Priced(layout, bounds.cells, law, worst))
             except ParameterError as error:  # a table or noise that does not fit
                 name = layout.family.name
                 unable[name] = Candidate(name, obstacle=str(error))

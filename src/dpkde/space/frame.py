@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError, SchemaError
-from dpkde.kernels import Kernel, Points
+from dpkde.kernels import Kernel, Points, ProductKernel
+from dpkde.kernels.base import gauss_points, graded
 from dpkde.numerics.numbers import LARGEST
 from dpkde.space.domain import Box, Domain, Mask, Sets, Sphere, Unbounded
 
@@ -179,3 +180,33 @@ class Frame:
             spans = self.kernel.bandwidth.spans(halves)
         spans.setflags(write=False)
         return spans
+
+    @cached_property
+    def covered(self) -> NDArray[np.float64] | None:
+        """I/(w + I) for axes of w bandwidths, I^d the integral of the kernel; None if unknown.
+
+        That is about the part of an axis that a kernel covers.
+        """
+        kernel, halves = self.kernel, self.halves()
+        if kernel.home != "space" or halves is None:
+            return None
+        with np.errstate(all="ignore"):  # bounds may be as far apart as floats go
+            try:
+                if kernel.is_product:
+                    whole = _profile_integral(kernel.shape)
+                else:
+                    unit = kernel.integral(self.dim) / kernel.bandwidth.determinant(self.dim)
+                    whole = float(unit ** (1 / self.dim))
+            except (ArithmeticError, ParameterError):
+                return None
+            shares: NDArray[np.float64] = whole / (2 * halves + whole)
+        if not np.isfinite(shares).all():
+            return None
+        shares.setflags(write=False)
+        return shares
+
+
+@lru_cache(maxsize=64)
+def _profile_integral(kernel: ProductKernel) -> float:
+    t, mass = gauss_points(graded(min(kernel.profile_reach(1e-8), 1e4)))
+    return 2 * float(kernel.profile(t) @ mass)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,26 @@ from dpkde.errors import ParameterError
 
 def laplace(scale: Fraction, size: int) -> NDArray[np.int64]:
     """Return draws of a discrete Laplace law."""
-    dp = _opendp()
-    return _draws(dp, dp.m.make_laplace, dp.l1_distance(T="i64"), _float_above(scale), size)
+    return _draws("make_laplace", "l1_distance", "i64", _float_above(scale), size)
 
 
 def gaussian(variance: Fraction, size: int) -> NDArray[np.int64]:
     """Return draws of a discrete Gaussian law."""
-    dp = _opendp()
     deviation = math.nextafter(math.sqrt(_float_above(variance)), math.inf)
-    return _draws(dp, dp.m.make_gaussian, dp.l2_distance(T="f64"), deviation, size)
+    return _draws("make_gaussian", "l2_distance", "f64", deviation, size)
 
 
-def _draws(dp: Any, make: Any, distance: Any, scale: float, size: int) -> NDArray[np.int64]:
+def _draws(make: str, distance: str, number: str, scale: float, size: int) -> NDArray[np.int64]:
+    measurement = _measurement(make, distance, number, scale)
+    return np.array(measurement([0] * size), dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def _measurement(make: str, distance: str, number: str, scale: float) -> Any:
+    """Return the measurement that adds the noise to integers: it holds a scale, and no state."""
+    dp = _opendp()
     integers = dp.vector_domain(dp.atom_domain(T="i64"))
-    return np.array(make(integers, distance, scale)([0] * size), dtype=np.int64)
+    return getattr(dp.m, make)(integers, getattr(dp, distance)(T=number), scale)
 
 
 def _opendp() -> Any:

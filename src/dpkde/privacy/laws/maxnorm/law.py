@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -96,23 +96,27 @@ class MaxNorm(Law):
 
     def characteristic(self, cells: WeightedCells, u: Floats) -> Floats:
         """Return E ∏ sin(ug_j r)/(ug_j r) over the radius r."""
-        radii, masses = self._radii()
+        radii, masses = _radii(self)
         return np.asarray(
             sum(m * cells.product(u * r, SINC) for r, m in zip(radii, masses, strict=True))
         )
 
-    def _radii(self) -> tuple[Floats, Floats]:
-        """Return radii of the cube and their probabilities: a Gamma law of m + 1, by Gauss's rule.
 
-        Radii are scaled so that their mean square gives the law's variance, the lattice included.
-        """
-        from scipy.stats import gamma
+@lru_cache(maxsize=64)
+def _radii(law: MaxNorm) -> tuple[Floats, Floats]:
+    """Return radii of the cube and their probabilities: a Gamma law of m + 1, by Gauss's rule.
 
-        shape = self.cells + 1
-        low, high = gamma.ppf(1e-11, shape), gamma.isf(1e-11, shape)
-        points, weights = np.polynomial.legendre.leggauss(_RADII)
-        r = low + (high - low) * (points + 1) / 2
-        mass = weights * gamma.pdf(r, shape)
-        mass /= mass.sum()
-        scale = math.sqrt(3 * self.variance / float(mass @ r**2))
-        return np.asarray(r * scale), np.asarray(mass)
+    Radii are scaled so that their mean square gives the law's variance, the lattice included.
+    """
+    from scipy.stats import gamma
+
+    shape = law.cells + 1
+    low, high = gamma.ppf(1e-11, shape), gamma.isf(1e-11, shape)
+    points, weights = np.polynomial.legendre.leggauss(_RADII)
+    r = low + (high - low) * (points + 1) / 2
+    mass = weights * gamma.pdf(r, shape)
+    mass /= mass.sum()
+    radii = np.asarray(r * math.sqrt(3 * law.variance / float(mass @ r**2)))
+    radii.setflags(write=False)
+    mass.setflags(write=False)
+    return radii, mass
