@@ -3,12 +3,13 @@
     DPKDE_DATA=folder python benchmarks/sampling.py [taxi|uk ...] [--releases 20]
 
 Data, bandwidths and the ten boxes are those of ``denoising.py``. For each ε, of each release: the
-denoised share of every box, from a million points, against the true smoothed share, in
-`mass_standard_error`; and the largest distance among the ten of the share of 10,000 and 100,000
-sampled points, in `sample_standard_error`. Printed are the mean of the first (its bias) and its
-root mean square, the worst box of ten each; the mean of the second, and how often it is above 3.
-Ten independent normal errors have 1.88 and 0.027. Last, how often the intervals of level 0.95 that
-`mass_interval` gives held, of the smoothed shares and of the records' own, and their mean lengths.
+share of a million sampled points in every box against the true smoothed share; and the largest
+distance among the ten, of 10,000 and 100,000 sampled points. All are in `sample_standard_error`,
+and every sample has randomness of its own. Printed are the mean over releases of the first (a bias)
+and its root mean square, the worst box of ten each; the mean of the second, and how often it is
+above 3. Ten independent normal errors have 1.88 and 0.027. Last, how often the intervals of level
+0.95 that `mass_interval` gives held, of the smoothed shares and of the records' own, and their mean
+lengths.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ def main() -> None:
                 release = dpkde.publish(
                     records, kernel=dpkde.Gaussian(bandwidth), bounds=bounds, epsilon=epsilon
                 )
-                density, noise = release.denoise(), release.mass_standard_error(boxes)
-                many = shares(density.sample(MANY, seed=0), boxes)
+                density, noise = release.denoise(), release.sample_standard_error(boxes, MANY)
+                many = shares(density.sample(MANY), boxes)
                 denoised.append((many - truth) / noise)
                 row = []
-                for seed, count in enumerate(DRAWN, start=1):
-                    away = shares(density.sample(count, seed=seed), boxes) - truth
+                for count in DRAWN:
+                    away = shares(density.sample(count), boxes) - truth
                     row.append(np.abs(away / release.sample_standard_error(boxes, count)).max())
                 farthest.append(row)
                 for expected, smoothed in ((truth, True), (plain, False)):
@@ -60,7 +61,7 @@ def main() -> None:
             size = np.sqrt(np.square(denoised).mean(axis=0)).max()
             largest, beyond = np.mean(farthest, axis=0), (np.array(farthest) > 3).sum(axis=0)
             print(
-                f"{name} ε={epsilon}: denoised shares off by {bias:.1f} on average, {size:.1f} as "
+                f"{name} ε={epsilon}: a million points off by {bias:.1f} (mean), {size:.1f} as "
                 f"a root mean square; the largest of ten {largest[0]:.2f}, {largest[1]:.2f}, above "
                 f"3 in {beyond[0]} and {beyond[1]} of {options.releases} releases; intervals hold "
                 f"{np.mean(held[::2]):.3f}, {np.mean(held[1::2]):.3f}, and are "

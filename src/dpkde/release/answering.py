@@ -485,10 +485,9 @@ class Answering:
 
         As an estimate of the smoothed share of the data: √(s² + p(1 − p)/n), s that of `mass`,
         which is the noise of the release and is there however many points are drawn; the rest is
-        chance. What denoising takes away and adds is about as much as s (docs/method.md); with many
-        more than 100,000 points its own bias shows, and `mass` is nearer. Points of a Fourier
-        release also miss what its model does; points that were folded into the bounds are counted
-        in boxes that are open there. Of points that the kernel has not moved, and the records' own
+        chance. What denoising does is not in it; ``benchmarks/sampling.py`` measures that. Points
+        of a Fourier release also miss what its model does; points folded into bounds are counted in
+        boxes that are open there. Of points that the kernel has not moved, and the records' own
         shares, `mass_interval` tells with ``smoothed=False``.
         """
         return regions.sample_standard_error(self, boxes, n)
