@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 import dpkde
+from dpkde.families.reading import At
 from dpkde.release import regions
-from dpkde.release.intervals import BIAS
 
 Floats = NDArray[np.float64]
 POINTS = np.random.default_rng(1).normal((0.4, 0.5), 0.15, size=(3000, 2)).clip(0, 1)
@@ -251,6 +251,93 @@ def test_a_bias_is_allowed_for() -> None:
     np.testing.assert_array_equal(regions.widened(np.zeros(1), np.zeros(1), np.ones(1), 0.9), [1.0])
 
 
+def heaped(place: Floats, rows: int = 20_000) -> Floats:
+    """Return records of which nine in ten lie at one place."""
+    points = np.random.default_rng(2).uniform(size=(rows, len(place)))
+    points[: rows * 9 // 10] = place
+    return points
+
+
+def by_height(pair: Any, boxes: Any, table: Floats, sums: Floats) -> Floats:
+    """Return twice a typical bias that goes by how high the density is at the faces."""
+    whole, faces = np.zeros(len(sums)), np.zeros(len(sums))
+    asked = boxes.asked(smoothed=True)
+    for k in range(len(asked)):
+        error, (edge,) = pair.edge_error([k])
+        for end in (boxes.low[:, k], boxes.high[:, k]):
+            cut = np.isfinite(end)
+            face = [*asked[:k], At(np.where(cut, end, 0.0)), *asked[k + 1 :]]
+            faces += np.where(cut, (edge * pair.read(face).values(table)) ** 2, 0.0)
+            whole += error**2 * cut / 2
+    return np.asarray(2 * np.minimum(np.sqrt(whole) * np.abs(sums), np.sqrt(faces)))
+
+
+@pytest.mark.parametrize(
+    ("family", "sigma", "place", "box"),
+    [
+        (dpkde.Spline(3, 2.0), 0.05, [0.43], [[0.5, np.inf]]),
+        (dpkde.Spline(2, 1.5), 0.05, [0.41], [[0.5, 0.9]]),
+        (dpkde.Spline(2, 1.5), 0.1, [0.35, 0.61], [[0.5, 0.9], [-np.inf, 0.55]]),
+    ],
+    ids=["coarse", "interval", "corner"],
+)
+def test_intervals_hold_for_heaps_near_a_face(
+    family: Any, sigma: float, place: list[float], box: list[list[float]]
+) -> None:
+    """Over 1,000 draws of noise 95% intervals hold 93 times of 100 or more.
+
+    These heaps are not at their worst, and all of 4,000 intervals held: a rate of 98% falls below
+    the limit with a chance of 10⁻²⁰. What goes by the height of the density at a face never held.
+    """
+    draws, epsilon = 1_000, 1
+    points, boxes = heaped(np.array(place)), np.array([box])
+    bounds = [(0.0, 1.0)] * len(place)
+    kernel = dpkde.Gaussian(sigma)
+    plan = dpkde.plan(
+        kernel=kernel, bounds=bounds, family=family, expected_rows=20_000, epsilon=epsilon
+    )
+    sketch, truth = dpkde.sketch(points, plan), float(exact(points, boxes, sigma)[0])
+    release, precise = dpkde.publish(sketch, epsilon=epsilon), dpkde.publish(sketch, epsilon=10**6)
+    law, count_law = release.law("table"), release.law("count")
+    assert law is not None
+    assert count_law is not None
+    piece = next(regions.regions(release, boxes).pieces())
+    assert isinstance(piece, regions.BoxPiece)
+    counts = np.maximum(20_000 + count_law.sample(draws, os.urandom), 1)
+    sums, allowances = np.empty(draws), np.empty((2, draws))
+    for i in range(draws):
+        noise = law.sample(release.table.size, os.urandom)
+        table = (precise.table + noise).astype(np.float64)
+        sums[i] = piece.reading.values(table)[0]
+        allowances[0, i] = piece.bias(plan.pair, table, sums[i : i + 1], law.variance)[0]
+        allowances[1, i] = by_height(plan.pair, piece.boxes, table, sums[i : i + 1])[0]
+    alike = next(regions.regions(release, np.repeat(boxes, draws, axis=0)).pieces()).reading
+    view, table = regions.sight(release, None), precise.table.astype(np.float64)
+    away = np.abs(sums / counts - truth)
+    rates = []
+    for bias in allowances:
+        width = regions.half_width(view, alike, table, sums, bias, 0.95) * view.rows / counts
+        rates.append(float((away <= width).mean()))
+    assert rates[0] >= 0.93
+    assert rates[1] <= 0.5
+
+
+def test_intervals_of_the_records_themselves(release: dpkde.Release) -> None:
+    """They hold where the standard error is all but zero: the table's own bounds on a step."""
+    points = heaped(np.array([0.47, 0.3]))
+    sure = dpkde.publish(
+        points, kernel=dpkde.Gaussian(0.1), bounds=BOUNDS, epsilon=100, family=dpkde.Spline(3, 0.6)
+    )
+    boxes = np.array([[[0.5, 0.9], [0.0, 1.0]], [[0.0, 0.5], [0.25, 0.6]]])
+    truth = [((points >= b[:, 0]) & (points <= b[:, 1])).all(axis=1).mean() for b in boxes]
+    low, high = sure.mass_interval(boxes, 1 - 1e-6, smoothed=False)
+    assert ((low <= truth) & (truth <= high)).all()
+    error = sure.mass_standard_error(boxes, smoothed=False)
+    assert (np.abs(sure.mass(boxes, smoothed=False) - truth) > 8 * error).any()
+    with pytest.raises(dpkde.ParameterError, match="smoothed"):
+        release.mass_interval({"type": "Polygon", "coordinates": []}, smoothed=False)
+
+
 @pytest.mark.audit
 @pytest.mark.parametrize(
     ("family", "guarantee"),
@@ -290,14 +377,14 @@ def test_errors_and_intervals_over_draws_of_noise(family: Any, guarantee: dict[s
     # The release's own share stands for the true one in its errors.
     np.testing.assert_allclose(release.mass_standard_error(BOXES), errors, rtol=0.2)
     view, table = regions.sight(release, None), precise.table.astype(np.float64)
-    bias = piece.bias(plan.pair, table, reading.values(table))
+    bias = piece.bias(plan.pair, table, reading.values(table), 0.0)
     for i in range(len(BOXES)):
         grid = np.linspace(sums[:, i].min(), sums[:, i].max(), 64)
         alike = next(regions.regions(release, np.repeat(BOXES[i : i + 1], 64, axis=0)).pieces())
         widths = regions.half_width(view, alike.reading, table, grid, np.full(64, bias[i]), 0.95)
         width = np.interp(sums[:, i], grid, widths * view.rows) / counts
         covered = float((np.abs(shares[:, i] - truth[i]) <= width).mean())
-        small = BIAS * bias[i] / 3000 < 0.3 * errors[i]
+        small = bias[i] / 3000 < 0.3 * errors[i]
         assert covered >= (0.94 if small else 0.93)
         if small:
             assert covered <= 0.975

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from dpkde.densities.survey import Survey
 from dpkde.errors import FormatError, ParameterError
 from dpkde.families.comparison import Comparison, Kind
-from dpkde.families.reading import Asked, Reading
+from dpkde.families.reading import Asked, Reading, rows_of
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_whole
 from dpkde.privacy.amounts import Adjacency, Bounds
@@ -543,6 +543,16 @@ class Pair(ABC):
         is told in units of the kernel's value there. Zero where the family's error is no bias.
         """
         return 0.0, np.zeros(len(columns))
+
+    def box_bias(
+        self, asked: Sequence[Asked], table: NDArray[np.float64], variance: float
+    ) -> NDArray[np.float64]:
+        """Return the most that sums over boxes are off by, in records, for each row of `asked`.
+
+        A bound for the records of this table, its own noise allowed for: `variance` is that of a
+        cell. Zero where the family's error is no bias.
+        """
+        return np.zeros(rows_of(asked))
 
     def comparison(self, other: Pair, kind: Kind) -> Comparison | None:
         """Return the quadratic form of a distance to a table of another pair; None without one."""

@@ -332,7 +332,7 @@ class Separable(Reading):
             _contracted(tensor, [factor.part(slice(start, start + step)).rows() for factor in own])
             for start in range(0, self.count, step)
         ]
-        return np.concatenate(sums) * self.scale if sums else np.empty(0)
+        return np.concatenate(sums)[:, 0] * self.scale if sums else np.empty(0)
 
     def norms(self) -> Floats:
         """Return the product of the factors' lengths; copies have noise of their own."""
@@ -398,17 +398,44 @@ class Separable(Reading):
 
 
 def _contracted(tensor: Floats, factors: Sequence[Floats]) -> Floats:
-    """Return Σ tensor·(w₁ ⊗ w₂ ⊗ …) for each row; only where the first factor weighs anything."""
+    """Return Σ tensor·(w₁ ⊗ w₂ ⊗ …) for each row, shape (n, numbers on the axes after those).
+
+    Only where the first factor weighs anything.
+    """
     first, *others = factors
     used = np.flatnonzero(first.any(axis=0))
     if not len(used):
-        return np.zeros(len(first))
+        return np.zeros((len(first), math.prod(tensor.shape[len(factors) :])))
     near = slice(int(used[0]), int(used[-1]) + 1)
     sums = first[:, near] @ tensor[near].reshape(near.stop - near.start, -1)
     for factor in others:
         sums = sums.reshape(len(factor), factor.shape[1], -1)
         sums = np.einsum("nm,nmr->nr", factor, sums)
-    return sums.reshape(-1)
+    return sums.reshape(len(first), -1)
+
+
+def along(tensor: Floats, weights: Sequence[Floats], axis: int | None) -> Floats:
+    """Return a tensor summed over all axes but one, with weights; shape (n or 1, size).
+
+    `weights` has an array of shape (n or 1, size) for each axis; that of `axis` is not used. None:
+    summed over all, shape (n or 1, 1).
+    """
+    if axis is not None:
+        tensor = np.moveaxis(tensor, axis, -1)
+        weights = [*weights[:axis], *weights[axis + 1 :]]
+    for place in reversed(range(len(weights))):
+        if len(weights[place]) == 1:
+            tensor = np.tensordot(tensor, weights[place][0], axes=(place, 0))
+    own = [rows for rows in weights if len(rows) > 1]
+    if not own:
+        return np.reshape(tensor, (1, -1))
+    count = len(own[0])
+    step = max(1, _NUMBERS // max(tensor.size // own[0].shape[1], *(rows.shape[1] for rows in own)))
+    sums = [
+        _contracted(tensor, [rows[start : start + step] for rows in own])
+        for start in range(0, count, step)
+    ]
+    return np.concatenate(sums)
 
 
 def _inner(a: Floats, b: Floats) -> Floats:

@@ -300,20 +300,27 @@ class Answering:
         return regions.mass_standard_error(self, boxes, smoothed=smoothed, assisted=assisted)
 
     def mass_interval(
-        self, boxes: Any, level: float = 0.95, *, assisted: bool | None = None
+        self,
+        boxes: Any,
+        level: float = 0.95,
+        *,
+        smoothed: bool = True,
+        assisted: bool | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the lower and upper ends of an interval for the share of each region.
 
-        It holds the smoothed share of the data with probability `level`, for each region on its
-        own: by the exact law of the noise on table and count, widened by the family's own error.
-        For `Spline` and `FastGauss` that is twice a typical bias, made at the edges of a box; for
-        `Fourier` what its frequencies show. Right where records are spread out. Heaps within
-        two bandwidths of a face have more bias than that, and coverage is then lower: with nine of
-        ten records at one point 1.7 bandwidths away, at ε = 1, the intervals of level 0.95 held the
-        share 54 times of 100, being 0.0007 off. The share of the records themselves, not smoothed,
-        is another number, and need not lie in it.
+        It holds the share of the data with probability `level`, for each region on its own: by the
+        exact law of the noise on table and count, widened by the family's own error. For boxes and
+        `Spline` or `FastGauss` that is what heaps of records near the faces can do, so far as the
+        table shows any: next to nothing where records are spread out. Of one heap it is an upper
+        bound; the errors of several are taken to have signs of their own. For polygons it is twice
+        a typical bias at the outline, less than heaps there can have; for `Fourier` what its
+        frequencies show.
+
+        With `smoothed`, the share is that of the smoothed density; without, of the records
+        themselves, which is another number and need not lie in the interval of the first.
         """
-        return regions.mass_interval(self, boxes, level, assisted=assisted)
+        return regions.mass_interval(self, boxes, level, smoothed=smoothed, assisted=assisted)
 
     def records(self, boxes: Any, *, smoothed: bool = True) -> NDArray[np.float64]:
         """Return the number of records in each region: `mass` in numbers, not clipped.
@@ -472,6 +479,18 @@ class Answering:
             the records, as are the points' own KDE and this release's.
         """
         return self.denoise().sample(n, seed=seed, support=support, smoothed=smoothed)
+
+    def sample_standard_error(self, boxes: Any, n: int) -> NDArray[np.float64]:
+        """Return the standard error of the share of n sampled points in each region.
+
+        As an estimate of the smoothed share of the data: √(s² + p(1 − p)/n), s that of `mass`,
+        which is the noise of the release and is there however many points are drawn; the rest is
+        chance. What denoising does is not in it; ``benchmarks/sampling.py`` measures that. Points
+        of a Fourier release also miss what its model does; points folded into bounds are counted in
+        boxes that are open there. Of points that the kernel has not moved, and the records' own
+        shares, `mass_interval` tells with ``smoothed=False``.
+        """
+        return regions.sample_standard_error(self, boxes, n)
 
     def sample_report(self, points: QueriesLike, *, most: int = 1000) -> SampleReport:
         """Return how the KDE of a sample compares with this release's; see `SampleReport`."""

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpkde.errors import ParameterError, SchemaError
-from dpkde.families.reading import WHOLE, Asked, At, Over, Reading
+from dpkde.families.reading import WHOLE, Asked, Over, Reading
+from dpkde.release.answers import deviation
 from dpkde.release.boxes import check_axes, number_of, shaped
 from dpkde.release.regions import Sight, check_level, half_width, mass, mass_interval, sight
 
@@ -159,13 +160,12 @@ class Column:
             low, high = mass_interval(release, self._boxes(places), level, clip=False)
             return (high - low) / 2
         width = []
-        edge = float(pair.edge_error([self.number])[1][0])
-        for start in range(0, len(places), _CHUNK):
-            part = places[start : start + _CHUNK]
+        start, variance = np.array([-np.inf]), deviation(release, "table") ** 2
+        for first in range(0, len(places), _CHUNK):
+            part = places[first : first + _CHUNK]
             reading, constant = self._reading(part)
             sums = reading.values(self.view.table)
-            heights = pair.read(self._asked(At(np.nan_to_num(part)))).values(self.view.table)
-            bias = edge * np.abs(heights) * np.isfinite(part)
+            bias = pair.box_bias(self._asked(Over(start, part)), self.view.table, variance)
             width.append(
                 half_width(self.view, reading, self.view.table, sums, bias, level, constant)
             )

@@ -82,10 +82,17 @@ class MarginalPair(Pair):
 
     def read(self, asked: Sequence[Asked]) -> Reading:
         """Ask on the columns that are kept; the whole line on all others."""
-        entries = [WHOLE] * self.whole.frame.dim
+        return self.whole.read(self._of_the_whole(asked))
+
+    def _of_the_whole(self, asked: Sequence[Asked]) -> list[Asked]:
+        entries: list[Asked] = [WHOLE] * self.whole.frame.dim
         for column, entry in zip(self.columns, asked, strict=True):
-            entries[column] = entry  # type: ignore[call-overload]
-        return self.whole.read(entries)
+            entries[column] = entry
+        return entries
+
+    def box_bias(self, asked: Sequence[Asked], table: Floats, variance: float) -> Floats:
+        """That of the whole."""
+        return self.whole.box_bias(self._of_the_whole(asked), table, variance)
 
     @property
     def knows_the_whole(self) -> bool:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.families.reading import At, Over, Reading
-from dpkde.numerics.numbers import is_real
+from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.privacy.laws.quantiles import half_widths
 from dpkde.privacy.laws.weights import Splits, Weights
 from dpkde.release import polygons
@@ -53,8 +53,8 @@ class Piece(ABC):
     reading: Reading
 
     @abstractmethod
-    def bias(self, pair: Pair, table: Floats, sums: Floats) -> Floats:
-        """Return a typical size of the family's bias of the sums."""
+    def bias(self, pair: Pair, table: Floats, sums: Floats, variance: float) -> Floats:
+        """Return what the family's bias of the sums is at most; `variance` is that of a cell."""
 
     @abstractmethod
     def modelled(self, helper: Assistance) -> Floats | None:
@@ -71,22 +71,11 @@ class BoxPiece(Piece):
 
     reading: Reading
     boxes: Boxes
+    smoothed: bool
 
-    def bias(self, pair: Pair, table: Floats, sums: Floats) -> Floats:
-        """Return the smaller of two: of the sums themselves, and of what lies at the faces."""
-        whole, faces = np.zeros(len(sums)), np.zeros(len(sums))
-        asked = self.boxes.asked(smoothed=True)
-        for k in range(len(asked)):
-            error, (edge,) = pair.edge_error([k])
-            ends = self.boxes.low[:, k], self.boxes.high[:, k]
-            cut = np.isfinite(ends)
-            whole += error**2 * cut.any(axis=0)
-            for end, here in zip(ends, cut, strict=True):
-                if not edge or not here.any():
-                    continue
-                face = [*asked[:k], At(np.where(here, end, 0.0)), *asked[k + 1 :]]
-                faces += np.where(here, (edge * pair.read(face).values(table)) ** 2, 0.0)
-        return np.asarray(np.minimum(np.sqrt(whole) * np.abs(sums), np.sqrt(faces)))
+    def bias(self, pair: Pair, table: Floats, sums: Floats, variance: float) -> Floats:
+        """Return what the family makes of the table."""
+        return pair.box_bias(self.boxes.asked(self.smoothed), table, variance)
 
     def modelled(self, helper: Assistance) -> Floats | None:
         """Return the mean share over the folds' clouds, in closed form for the Gaussian kernel."""
@@ -101,7 +90,7 @@ class BoxPiece(Piece):
         rows = max(1, _NUMBERS // max(self.reading.breadth, 1))
         for start in range(0, len(self.reading), rows):
             part = slice(start, start + rows)
-            yield BoxPiece(self.reading.part(part), self.boxes.part(part))
+            yield BoxPiece(self.reading.part(part), self.boxes.part(part), self.smoothed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,15 +100,15 @@ class PolygonPiece(Piece):
     reading: Reading
     region: list[polygons.Polygon]
 
-    def bias(self, pair: Pair, table: Floats, sums: Floats) -> Floats:
-        """Return the smaller of two: of the sum itself, and of what lies along the outline."""
+    def bias(self, pair: Pair, table: Floats, sums: Floats, variance: float) -> Floats:
+        """Return twice the smaller of two typical sizes: of the sum, and along the outline."""
         whole, edges = pair.edge_error(range(2))
         places, lengths = polygons.outline(self.region)
         if not whole or not len(places):
-            return whole * np.abs(sums)
+            return BIAS * whole * np.abs(sums)
         heights = pair.read([At(places[:, 0]), At(places[:, 1])]).values(table)
         along = float(np.abs(heights) @ lengths) / pair.frame.kernel.shape.integral(1)
-        return np.minimum(whole * np.abs(sums), float(edges.max()) * along)
+        return BIAS * np.minimum(whole * np.abs(sums), float(edges.max()) * along)
 
     def modelled(self, helper: Assistance) -> Floats | None:
         """There is no closed form."""
@@ -153,7 +142,7 @@ def regions(release: Answering, given: Any, *, smoothed: bool = True) -> Regions
 
     def pieces() -> Iterator[Piece]:
         if len(boxes.low):
-            yield BoxPiece(pair.read(boxes.asked(bool(smoothed))), boxes)
+            yield BoxPiece(pair.read(boxes.asked(bool(smoothed))), boxes, bool(smoothed))
 
     return Regions(boxes.shape, boxes.strange, pieces)
 
@@ -288,22 +277,34 @@ def mass_standard_error(
     return asked.answered(error)
 
 
+def sample_standard_error(release: Answering, given: Any, points: int) -> Floats:
+    """Return √(Var + p(1 − p)/points) for each region, Var that of its mass."""
+    if not is_whole(points) or points < 1:
+        raise ParameterError(f"n must be a whole number of points, at least 1, got {points!r}")
+    shares = np.clip(mass(release, given), 0.0, 1.0)
+    noise = mass_standard_error(release, given)
+    return np.asarray(np.hypot(noise, np.sqrt(shares * (1 - shares) / points)))[()]
+
+
 def mass_interval(
     release: Answering,
     given: Any,
     level: float,
     *,
+    smoothed: bool = True,
     clip: bool = True,
     assisted: bool | None = None,
 ) -> tuple[Floats, Floats]:
     """Return the ends of an interval for the share of each region; clip: within [0, 1]."""
-    level, view, asked = check_level(level), sight(release, assisted), regions(release, given)
+    level, asked = check_level(level), regions(release, given, smoothed=smoothed)
+    view = sight(release, assisted if smoothed else False)
+    variance = deviation(release, "table") ** 2
 
     def ends(piece: Piece) -> Floats:
         found = []
         for part in piece.parts():
             sums, table = view.sums(part)
-            bias = part.bias(release.plan.pair, table, sums)
+            bias = part.bias(release.plan.pair, table, sums, variance)
             width = half_width(view, part.reading, table, sums, bias, level)
             found.append(np.stack([sums / view.rows - width, sums / view.rows + width]))
         return np.concatenate(found, axis=1)
@@ -360,7 +361,7 @@ def half_width(
             normal=normal,
         )
         whole = np.sqrt(noise + np.nan_to_num(own) + (part * rate * spread) ** 2)
-        width = widened(width, whole, BIAS * bias, level)
+        width = widened(width, whole, bias, level)
         part = np.minimum((np.abs(sums) + width) / view.rows, most)
     return np.asarray(width / view.rows)
 

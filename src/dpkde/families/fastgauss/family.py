@@ -341,13 +341,21 @@ class FastGaussPair(Pair):
         axes = [CellAxis(half, size, self.layout.order) for half, size in rows]
         factors = tuple(entry.of(axis) for entry, axis in zip(asked, axes, strict=True))
         copies = self.layout.family.repetitions
-        return Separable(rows_of(asked), factors, 1 / 2**self.bits, copies, self._axis_by_axis)
+        return Separable(rows_of(asked), factors, 1 / 2**self.bits, copies, self.axis_by_axis)
 
-    def _axis_by_axis(self, copy: NDArray[np.float64]) -> NDArray[np.float64]:
+    def axis_by_axis(self, copy: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return one copy of the table with the powers of an axis beside its cells."""
         sizes, dim = self.layout.sizes, self.frame.dim
         tensor = copy.reshape(*sizes, *[self.layout.order] * dim)
         return tensor.transpose([k for axis in range(dim) for k in (axis, dim + axis)])
+
+    def box_bias(
+        self, asked: Sequence[Asked], table: NDArray[np.float64], variance: float
+    ) -> NDArray[np.float64]:
+        """Return what records can do where the table says that they are; see `bias`."""
+        from dpkde.families.fastgauss import bias
+
+        return bias.of_boxes(self, asked, table, variance)
 
     @property
     def knows_the_whole(self) -> bool:

@@ -463,6 +463,14 @@ class SplinePair(Pair):
         ]
         return Separable(rows_of(asked), tuple(factors), 1 / 2**self.bits)
 
+    def box_bias(
+        self, asked: Sequence[Asked], table: NDArray[np.float64], variance: float
+    ) -> NDArray[np.float64]:
+        """Return what heaps can do that the table shows; see `bias`."""
+        from dpkde.families.spline import bias
+
+        return bias.of_boxes(self, asked, table, variance)
+
     @property
     def knows_the_whole(self) -> bool:
         """B-splines add up to one."""
