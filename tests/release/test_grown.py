@@ -121,7 +121,7 @@ def test_inspect_tells_of_parts(tmp_path: Path, capsys: pytest.CaptureFixture[st
     grown_release().save(tmp_path / "r")
     told = dpkde_("inspect", str(tmp_path / "r"), capsys=capsys)[1]
     assert "one patient_id with at most 8 records" in told
-    assert f"ledger     {LEDGER.ledger}, entry 7, head" in told
+    assert f"ledger     {LEDGER.ledger}, entry 7, head {LEDGER.head}" in told
     assert "org.example/model version 2 (kept, not used" in told
     document = json.loads(dpkde_("inspect", str(tmp_path / "r"), "--json", capsys=capsys)[1])
     assert document["tensors"]["part.org.example/model.coefficients"] == [2]

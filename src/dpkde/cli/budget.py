@@ -78,7 +78,7 @@ def history(options: Options, ledger: LedgerFile) -> None:
         remark = "" if booking.remark is None else f", “{booking.remark}”"
         typer.echo(
             plain(
-                f"{booking.number}  {booking.time}  {where}  {booking.kind}  "
+                f"{booking.number}  {booking.date}  {where}  {booking.kind}  "
                 f"{amount(booking.guarantee)}  {booking.state}  {booking.release_id}{remark}"
             )
         )

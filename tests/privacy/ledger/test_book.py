@@ -64,6 +64,14 @@ def test_overspending_is_refused_with_what_is_left(path: Path) -> None:
     assert len(ledger.history()) == 2
 
 
+def test_wrong_reservations(path: Path) -> None:
+    ledger = Ledger.create(path, dataset="d", epsilon=1, parts=["a"])
+    for wrong in ({"kind": "magic"}, {"part": "b"}, {"remark": "a\nb"}, {"dataset": "e"}):
+        with pytest.raises(dpkde.ParameterError):
+            spend(ledger, "0.1", **wrong)
+    assert not ledger.history()
+
+
 def test_ten_tenths_are_one(path: Path) -> None:
     """Typed as text, as floats, and as fractions; a float may be less than it prints as."""
     for name, tenth in (("text", "0.1"), ("float", 0.1), ("fraction", Fraction(1, 10))):
@@ -250,8 +258,8 @@ def test_the_first_release_is_the_first_that_could_show_something(path: Path) ->
 
 
 def test_a_clock_that_is_set_back_is_noted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter(["2026-05-01T00:00:00Z"] * 3 + ["2026-04-01T00:00:00Z"] * 2)
-    monkeypatch.setattr("dpkde.privacy.ledger.ledger.now", lambda: next(times))
+    times = iter(["2026-05-01"] * 3 + ["2026-04-01"] * 2)
+    monkeypatch.setattr("dpkde.privacy.ledger.ledger.today", lambda: next(times))
     ledger = Ledger.create(path, dataset="d", epsilon=1)
     spend(ledger, "0.1")
     spend(ledger, "0.1")
@@ -278,18 +286,20 @@ def test_nothing_is_kept_that_hangs_on_the_data(path: Path) -> None:
     ledger = Ledger.create(path, dataset="d", epsilon=2)
     ledger.settle(spend(ledger, 1).number, State.RETURNED)
     ledger.settle(spend(ledger, 1).number, State.REFUSED, Cost(Fraction(1, 2)))
-    reserved = ["dataset", "entry", "guarantee", "kind", "part", "release_id", "remark", "time"]
+    reserved = ["dataset", "entry", "guarantee", "kind", "part", "release_id", "remark"]
+    reserved.insert(1, "date")
     reserved.append("unit")
     bodies = [json.loads(row.body) for row in store.read(path)]
     assert [sorted(body) for body in bodies] == [
-        ["entry", "id", "time", "version"],
-        ["dataset", "entry", "parts", "time", "total", "unit"],
+        ["date", "entry", "id", "version"],
+        ["dataset", "date", "entry", "parts", "total", "unit"],
         reserved,
-        ["entry", "of"],  # no time: how long reading takes tells how many records there are
+        ["entry", "of"],
         reserved,
         ["cost", "entry", "of"],
     ]
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", b["time"]) for b in bodies[:3])
+    # Days and no times: how long reading takes tells how many records there are.
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", body["date"]) for body in bodies[:3])
     assert KINDS == ("release", "synthetic data", "answers", "answers online")
 
 

@@ -244,7 +244,7 @@ def test_entries_mean_something(case: Case) -> None:
         (with_last(guarantee=None), "does not follow"),
         (with_last(release_id="x"), "does not follow"),
         (with_last(remark="a\nb"), "does not follow"),
-        (with_last(time="yesterday"), "does not follow"),
+        (with_last(date="yesterday"), "does not follow"),
         (with_last(extra=1), "does not follow"),
         (lambda rows: rehashed([*rows, rows[0]]), "does not follow"),
         (lambda rows: rehashed([*rows, rows[1]]), "does not follow"),

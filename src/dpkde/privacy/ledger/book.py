@@ -3,20 +3,23 @@
 Entries are JSON objects; ``entry`` says which kind each is. Amounts are ``"p/q"``.
 
 ``"ledger"``
-    The first, and no other: ``id`` (32 random hexadecimal digits), ``version`` (1), ``time``.
+    The first, and no other: ``id`` (32 random hexadecimal digits), ``version`` (1), ``date``.
 ``"dataset"``
     ``dataset`` (its name), ``total`` {epsilon, delta, rho, adjacency}, ``unit`` {name, records},
-    ``parts`` (names; mostly none), ``time``.
+    ``parts`` (names; mostly none), ``date``.
 ``"reserved"``
     ``dataset``, ``part`` (or null), ``kind`` (`KINDS`), ``guarantee``, ``unit``, ``release_id``,
-    ``remark`` (or null), ``time``.
+    ``remark`` (or null), ``date``.
 ``"returned"``, ``"written"``
     ``of``: the number of a reservation; its release was given to the caller, or is in a file.
 ``"refused"``
     ``of``, and the ``cost`` {epsilon, delta, rho} that stays.
 
-Nothing here depends on private values. Times are those of reservations, before any record is read:
-how long reading took would tell how many there are.
+What entries of this version mean never changes, what they cost included (`accounting`): a ledger is
+read anew from its first entry each time.
+
+Nothing here depends on private values. Entries have the day of a reservation and no time: how long
+it took from one to the next would tell how many records were read in between.
 """
 
 from __future__ import annotations
@@ -52,6 +55,7 @@ MOST_PARTS = 10_000
 KINDS = ("release", "synthetic data", "answers", "answers online")
 """What is reserved for."""
 _HEXADECIMAL = re.compile("[0-9a-f]{32}")
+_DAY = "%Y-%m-%d"
 
 
 class State(StrEnum):
@@ -85,8 +89,8 @@ class Booking:
         Of its entry.
     head
         Of the chain up to and with that entry.
-    time
-        When it was made, by the clock of that machine, UTC.
+    date
+        The day when it was made, by the clock of that machine, UTC.
     dataset, part
         What it is for; None: the whole data set.
     kind
@@ -105,7 +109,7 @@ class Booking:
 
     number: int
     head: str
-    time: str
+    date: str
     dataset: str
     part: str | None
     kind: str
@@ -120,7 +124,7 @@ class Booking:
         """Return all of it, amounts as ``"p/q"``."""
         own = {
             name: getattr(self, name)
-            for name in ("number", "time", "dataset", "part", "kind", "release_id", "remark")
+            for name in ("number", "date", "dataset", "part", "kind", "release_id", "remark")
         }
         return own | {
             "guarantee": guarantee_to_json(self.guarantee),
@@ -304,8 +308,8 @@ class Book:
             raise ParameterError(f"this ledger has no data set {name!r}: it has {known or 'none'}")
         return self.accounts[name]
 
-    def _add_dataset(self, *, dataset: Any, total: Any, unit: Any, parts: Any, time: Any) -> None:
-        if as_name(dataset, "dataset") != dataset or dataset in self.accounts or not _is_time(time):
+    def _add_dataset(self, *, dataset: Any, total: Any, unit: Any, parts: Any, date: Any) -> None:
+        if as_name(dataset, "dataset") != dataset or dataset in self.accounts or not _is_date(date):
             raise ValueError
         guarantee, protected = guarantee_from_json(total), Unit.from_json(unit)
         if not isinstance(parts, list) or list(check_parts(parts, guarantee, protected)) != parts:
@@ -323,17 +327,16 @@ class Book:
         unit: Any,
         release_id: Any,
         remark: Any,
-        time: Any,
+        date: Any,
     ) -> None:
         declared = guarantee_from_json(guarantee)
-        if kind not in KINDS or not _is_time(time) or not _HEXADECIMAL.fullmatch(release_id):
+        if kind not in KINDS or not _is_date(date) or not _HEXADECIMAL.fullmatch(release_id):
             raise ValueError
-        if remark is not None and not is_quotable(remark):
-            raise ValueError
+        check_remark(remark)
         booking = Booking(
             row.number,
             row.head,
-            time,
+            date,
             dataset,
             part,
             kind,
@@ -365,21 +368,20 @@ def ledger_id(rows: Sequence[Row]) -> str:
     """Return the name of a ledger, from its first entry."""
     body = opened(rows[0]) if rows else {}
     name = body.get("id")
-    if set(body) != {"entry", "id", "version", "time"} or body["entry"] != "ledger":
+    if set(body) != {"entry", "id", "version", "date"} or body["entry"] != "ledger":
         raise LedgerError("this ledger does not begin as one")
     if body["version"] != 1 or not isinstance(name, str) or not _HEXADECIMAL.fullmatch(name):
         raise LedgerError("this ledger does not begin as one")
     return name
 
 
-def now() -> str:
-    """Return the time of an entry, UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def today() -> str:
+    """Return the date of an entry, UTC."""
+    return datetime.now(UTC).strftime(_DAY)
 
 
-def _is_time(text: Any) -> bool:
-    datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
-    return True
+def _is_date(text: Any) -> bool:
+    return bool(datetime.strptime(text, _DAY).strftime(_DAY) == text)
 
 
 def as_name(text: Any, what: str) -> str:
@@ -390,6 +392,14 @@ def as_name(text: Any, what: str) -> str:
             f"{what} must be up to {MOST_TEXT} printable characters on one line, got {text!r}"
         )
     return str(name)
+
+
+def check_remark(remark: Any) -> None:
+    """Refuse a remark that could not be quoted."""
+    if remark is not None and not is_quotable(remark):
+        raise ParameterError(
+            f"remark must be up to {MOST_TEXT} printable characters on one line, got {remark!r}"
+        )
 
 
 def check_parts(parts: Iterable[Any], total: Guarantee, unit: Unit) -> tuple[str, ...]:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from dpkde.errors import DpkdeError, ParameterError
-from dpkde.privacy.amounts import MOST_TEXT, is_quotable
 from dpkde.privacy.budget import Budget
-from dpkde.privacy.ledger.book import Account, Booking, State, as_name
+from dpkde.privacy.ledger.book import Account, Booking, State, as_name, check_remark
 from dpkde.privacy.ledger.ledger import Ledger
 from dpkde.release.files import Filed
 from dpkde.release.parts import LedgerEntry
@@ -49,10 +48,7 @@ def page_of(
     account: Account = opened.account(dataset)
     part = None if part is None else as_name(part, "part")
     account.check_part(part)
-    if remark is not None and not is_quotable(remark):
-        raise ParameterError(
-            f"remark must be up to {MOST_TEXT} printable characters on one line, got {remark!r}"
-        )
+    check_remark(remark)
     return Page(opened, account.name, part, remark)
 
 

@@ -16,6 +16,7 @@ from dpkde.privacy.budget import Guarantee
 from dpkde.privacy.ledger import store
 from dpkde.privacy.ledger.accounting import Cost, Left
 from dpkde.privacy.ledger.book import (
+    KINDS,
     NEXT,
     Account,
     Book,
@@ -23,10 +24,11 @@ from dpkde.privacy.ledger.book import (
     State,
     as_name,
     check_parts,
+    check_remark,
     cost_to_json,
     guarantee_to_json,
     ledger_id,
-    now,
+    today,
 )
 from dpkde.privacy.ledger.chain import Row, linked
 from dpkde.privacy.numbers import Exact
@@ -110,10 +112,10 @@ class Ledger:
             "total": guarantee_to_json(total),
             "unit": asdict(protected),
             "parts": list(check_parts(parts, total, protected)),
-            "time": now(),
+            "date": today(),
         }
         if not os.path.lexists(target):
-            own = {"entry": "ledger", "id": secrets.token_hex(16), "version": 1, "time": now()}
+            own = {"entry": "ledger", "id": secrets.token_hex(16), "version": 1, "date": today()}
             rows = [linked([], own)]
             rows.append(linked(rows, entry))
             try:
@@ -221,21 +223,26 @@ class Ledger:
         all that was reserved by whatever process.
         """
         release_id = uuid.uuid4().hex
+        if kind not in KINDS:
+            raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+        check_remark(remark)
 
         def reserved(rows: list[Row]) -> tuple[list[Row], Booking]:
             book = Book.of(rows)
+            account = book.account(dataset)
+            account.check_part(part)
             row = linked(
                 rows,
                 {
                     "entry": "reserved",
-                    "dataset": book.account(dataset).name,
+                    "dataset": account.name,
                     "part": part,
                     "kind": kind,
                     "guarantee": guarantee_to_json(guarantee),
                     "unit": asdict(unit),
                     "release_id": release_id,
                     "remark": remark,
-                    "time": now(),
+                    "date": today(),
                 },
             )
             book.take(row)  # what cannot be spent raises

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +33,7 @@ def check_picture(path: str | os.PathLike[str]) -> Path:
 def draw(account: Account, path: str | os.PathLike[str]) -> None:
     """Draw what has been spent against time: of the whole, and of each part that was spent on."""
     target = check_picture(path)
+    import matplotlib.dates
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 3.5), layout="constrained")
@@ -42,9 +42,9 @@ def draw(account: Account, path: str | os.PathLike[str]) -> None:
     limit, letter = (total.epsilon, "ε") if total.rho is None else (total.rho, "ρ")
     assert limit is not None
     courses = _courses(account)
-    for part, (times, values) in courses.items():
+    for part, (days, values) in courses.items():
         label = "whole data set" if part is None else f"part {part}"
-        moments = np.array(times, dtype="datetime64[s]")
+        moments = np.array(days, dtype="datetime64[D]")
         axes.step(moments, values, where="post", marker="o", markersize=3, label=label)
     axes.axhline(float(limit), color="black", linewidth=1, linestyle="dashed")
     axes.annotate(
@@ -54,6 +54,9 @@ def draw(account: Account, path: str | os.PathLike[str]) -> None:
         xytext=(0, 3),
         textcoords="offset points",
     )
+    if account.history:  # a day on either side, since all may be of one
+        ends = [matplotlib.dates.datestr2num(booking.date) for booking in account.history]
+        axes.set_xlim(min(ends) - 1, max(ends) + 1)
     axes.set_ylim(0, 1.15 * float(limit))
     axes.set_ylabel(f"{letter} spent")
     axes.set_title(account.name, parse_math=False)  # a name is no formula
@@ -66,22 +69,25 @@ def draw(account: Account, path: str | os.PathLike[str]) -> None:
         figure.savefig(target, dpi=150)
 
 
-def _courses(account: Account) -> dict[str | None, tuple[list[datetime], list[float]]]:
-    """Return times and what was spent at each, for the whole and for parts that were spent on."""
+def _courses(account: Account) -> dict[str | None, tuple[list[str], list[float]]]:
+    """Return days and what was spent at each, for the whole and for parts that were spent on."""
     parts = dict.fromkeys(booking.part for booking in account.history)
-    courses: dict[str | None, tuple[list[datetime], list[float]]] = {}
+    courses: dict[str | None, tuple[list[str], list[float]]] = {}
     for part in parts or {None: None}:
         spent = NOTHING
-        times: list[datetime] = []
+        days: list[str] = []
         values: list[float] = []
         for booking in account.history:
             if booking.part in (None, part):
                 spent = spent + booking.cost
                 # A clock that was set back does not turn the line around.
-                moment = datetime.fromisoformat(booking.time.removesuffix("Z"))
-                times.append(max(moment, times[-1]) if times else moment)
+                day = booking.date
+                days.append(max(day, days[-1]) if days else day)
                 values.append(_height(account, spent))
-        courses[part] = (times, values)
+        if days:  # up to the last of all
+            days.append(max(days[-1], account.history[-1].date))
+            values.append(values[-1])
+        courses[part] = (days, values)
     return courses
 
 

@@ -140,7 +140,7 @@ def _bound(account: Account) -> str:
 def _line(booking: Booking) -> str:
     where = "" if booking.part is None else f" of {booking.part}"
     remark = "" if booking.remark is None else f" “{booking.remark}”"
-    start = f"{booking.time[:10]} {booking.kind}{where}{remark}"
+    start = f"{booking.date} {booking.kind}{where}{remark}"
     charged = amount(booking.guarantee)
     if booking.state is State.REFUSED:
         return f"{start}: {_kept(booking.cost)} of {charged}; refused, nothing was published"

@@ -176,7 +176,7 @@ def _notes(book: Book) -> list[str]:
     notes = [
         f"entry {after.number} is dated before entry {before.number}: a clock was set back"
         for before, after in pairs
-        if after.time < before.time
+        if after.date < before.date
     ]
     open_ones = [str(b.number) for b in bookings if b.state is State.RESERVED]
     if open_ones:
