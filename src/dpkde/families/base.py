@@ -116,10 +116,6 @@ class Outlook:
         A public guess of how smooth the data are, see `Guess`.
     range
         What the data may be like, equally likely each; empty: as guessed.
-    caution
-        The power of the mean over the range by which layouts are compared: 1, the plain mean, where
-        nothing is known, so that what does badly in one case does badly. Less after a pilot, of
-        which little is left to be cautious about.
     """
 
     rows: float
@@ -130,7 +126,6 @@ class Outlook:
     count_law: Law | None = None
     smoothness: float = USUAL_SMOOTHNESS
     range: tuple[Guess, ...] = ()
-    caution: float = 1.0
 
     @property
     def cases(self) -> list[Outlook]:
@@ -156,7 +151,7 @@ class Outlook:
         approximation
             The family's own error of a KDE value.
         """
-        terms = replace(self, rows=1.0, typical_density=1.0, smoothness=1.0, range=(), caution=1.0)
+        terms = replace(self, rows=1.0, typical_density=1.0, smoothness=1.0, range=())
         bits, bounds, law = _priced(layout, terms)
         spread = 0.0 if self.count_law is None else math.sqrt(self.count_law.variance)
         return Prediction(
