@@ -20,7 +20,8 @@ from dpkde.curator.sketch import count_and_look
 from dpkde.families.fourier.middle import Middle
 from dpkde.planning.choice import Choice, Typical
 from dpkde.planning.outlook import outlook
-from dpkde.planning.pilot import Offer, Pilot
+from dpkde.planning.pilot import Offer
+from dpkde.planning.pilots import draw_pilot
 from dpkde.planning.plan import as_families
 from dpkde.privacy.audit import audit
 from dpkde.privacy.budget import Budget
@@ -133,16 +134,15 @@ def test_model_and_mean_follow_noisy_numbers_alone(adjacency: str) -> None:
     And none of its parts changes where it is fitted again, from its bytes.
     """
     other = POINTS[:3] if adjacency == "add-remove" else np.full((ROWS, DIM), -19.0)
-    pilot = Pilot.of(FRAME, 40, 3)
+    pilot = draw_pilot(FRAME, 40, 3)
     assert pilot is not None
     first: dpkde.Release | None = None
     for points in (POINTS, other):
-        looks = count_and_look(open_points(points), FRAME, [pilot.pair, _middle()], 1)[1]
-        wanted = count_and_look(open_points(POINTS), FRAME, [pilot.pair, _middle()], 1)[1]
+        looks = count_and_look(open_points(points), FRAME, [pilot.look, _middle()], 1)[1]
+        wanted = count_and_look(open_points(POINTS), FRAME, [pilot.look, _middle()], 1)[1]
         gaps = {1: np.array([ROWS - len(points)]), DIM: wanted[1] - looks[1]}
-        for count in (16, 32):  # of the pilot's frequencies, as many as it pays for
-            chosen = np.concatenate([np.arange(count), 32 + np.arange(count)])
-            gaps[2 * count] = (wanted[0] - looks[0])[chosen]
+        for count in (8, 16, 32):  # of the pilot's signs, as many as it pays for
+            gaps[count] = (wanted[0] - looks[0])[:count]
         if first is not None:
             exact = dpkde.sketch(points, first.plan)
             gaps[first.table.size] = first.table - exact._table
@@ -247,7 +247,7 @@ def _means(adjacency: str, make: Noise = draw) -> Callable[[Array, int], Array]:
 
 def _pilots(monkeypatch: pytest.MonkeyPatch, make: Noise = draw) -> Callable[[Array, int], Array]:
     """Return a mechanism that tells what a pilot's range is found from."""
-    pilot = Pilot.of(FRAME, 40, 3)
+    pilot = draw_pilot(FRAME, 40, 3)
     assert pilot is not None
     whole = rigged(make, epsilon=50)
     view = outlook(whole, FRAME, 10**4, None, 40)
@@ -257,23 +257,23 @@ def _pilots(monkeypatch: pytest.MonkeyPatch, make: Noise = draw) -> Callable[[Ar
     assert offer.amount.epsilon == 1
     told: list[NDArray[np.int64]] = []
 
-    def heard(self: Pilot, noisy: NDArray[np.int64], *rest: Any) -> Any:
+    def heard(self: Any, noisy: NDArray[np.int64], *rest: Any) -> Any:
         told.append(noisy)
         return view.range
 
-    def offered(self: Pilot, *rest: Any) -> Offer:
+    def offered(self: Any, *rest: Any) -> Offer:
         return offer
 
-    monkeypatch.setattr(Pilot, "range", heard)
-    monkeypatch.setattr(Pilot, "worthwhile", offered)
+    monkeypatch.setattr(type(pilot), "range", heard)
+    monkeypatch.setattr(type(pilot), "worthwhile", offered)
 
     def mechanism(points: Array, trials: int) -> Array:
-        sums = count_and_look(open_points(points), FRAME, [pilot.pair], 1)[1][0]
+        sums = count_and_look(open_points(points), FRAME, [pilot.look], 1)[1][0]
         told.clear()
         for _ in range(trials):
             _looked(pilot, sums, choice, view, Errand(rigged(make, epsilon=50)))
         # What tells most of noise in the largest norm: by how much nearer the record's own is.
-        record = pilot.pair.quantize(*FRAME.place(CENTER))[0][pilot.cells(offer)]
+        record = pilot.look.quantize(*FRAME.place(CENTER))[0][pilot.cells(offer)]
         drawn = np.array(told, dtype=np.float64)
         return np.asarray(np.abs(drawn).max(axis=1) - np.abs(drawn - record).max(axis=1))
 
@@ -336,7 +336,7 @@ class _Untouchable:
 def test_sums_that_are_not_paid_for_are_not_read(rows: int) -> None:
     """So few rows that neither look is worth it: no noise is drawn, and what is known stays."""
     budget = rigged(constant(0), epsilon=1)
-    pilot, sums = Pilot.of(FRAME, 40, 3), _Untouchable()
+    pilot, sums = draw_pilot(FRAME, 40, 3), _Untouchable()
     assert pilot is not None
     view = outlook(budget, FRAME, rows, None, 40)
     choice = Choice.among(as_families("fourier"), FRAME, Typical())
@@ -350,11 +350,11 @@ def test_sums_that_are_not_paid_for_are_not_read(rows: int) -> None:
 
 def test_after_a_pilot_the_plan_is_for_what_it_leaves() -> None:
     budget = rigged(constant(0), epsilon=2)
-    pilot = Pilot.of(FRAME, 40, 3)
+    pilot = draw_pilot(FRAME, 40, 3)
     assert pilot is not None
     view = outlook(budget, FRAME, ROWS, None, 40)
     choice = Choice.among(as_families("fourier"), FRAME, Typical())
-    sums = count_and_look(open_points(POINTS), FRAME, [pilot.pair], 1)[1][0]
+    sums = count_and_look(open_points(POINTS), FRAME, [pilot.look], 1)[1][0]
     after = _looked(pilot, sums, choice, view, Errand(budget))
     (spend,) = budget.spends
     assert spend.amount.epsilon is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,15 @@ import dpkde
 from contracts.rigged import install, rigged
 from dpkde.curator.publish import Errand, publish_source
 from dpkde.curator.sketch import count_and_look
+from dpkde.families.base import Pair
+from dpkde.families.hashing.grids import Grids
 from dpkde.planning.choice import Choice, Typical
 from dpkde.planning.outlook import outlook
-from dpkde.planning.pilot import NOISY, SHARES, Offer, Pilot
+from dpkde.planning.pilot import SHARES, Offer, Pilot
+from dpkde.planning.pilots import draw_pilot
 from dpkde.planning.plan import as_families
+from dpkde.planning.signs import Signs
+from dpkde.planning.waves import Waves
 from dpkde.privacy.amounts import Amount
 from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.laws import DiscreteGaussian, Law, MaxNorm, Randomness, draw
@@ -36,28 +41,41 @@ MANY = 10**6
 
 
 def _pilot(frame: Frame = FRAME, seed: int = 1) -> Pilot:
-    pilot = Pilot.of(frame, 40, seed)
+    pilot = draw_pilot(frame, 40, seed)
     assert pilot is not None
     return pilot
+
+
+def _waves(frame: Frame = FRAME, seed: int = 1) -> Pilot:
+    """Return the pilot that other frames get."""
+    pilot = Waves.drawn(frame, 40, seed)
+    assert pilot is not None
+    return pilot
+
+
+Draw = Callable[[Frame, int], Pilot]
+BOTH = pytest.mark.parametrize("drawn", [_pilot, _waves])
 
 
 def _budget(**guarantee: Any) -> Budget:
     return Budget(Guarantee.declare(**(guarantee or {"epsilon": 1})))
 
 
-def _offer(rows: float = MANY, **guarantee: Any) -> Offer:
-    offer = _pilot().offer(_budget(**guarantee), rows)
+def _offer(rows: float = MANY, drawn: Draw = _pilot, **guarantee: Any) -> Offer:
+    offer = drawn(FRAME, 1).offer(_budget(**guarantee), rows)
     assert offer is not None
     return offer
 
 
 def _sums(points: Array, pilot: Pilot, frame: Frame = FRAME) -> NDArray[np.int64]:
-    return count_and_look(open_points(points), frame, [pilot.pair], 1)[1][0]
+    return count_and_look(open_points(points), frame, [pilot.look], 1)[1][0]
 
 
-def _told(points: Array, frame: Frame = FRAME, seed: int = 1) -> tuple[float, float]:
+def _told(
+    points: Array, frame: Frame = FRAME, seed: int = 1, drawn: Draw = _pilot
+) -> tuple[float, float]:
     """Return the middle of the range that a pilot without noise leaves."""
-    pilot = _pilot(frame, seed)
+    pilot = drawn(frame, seed)
     offer = pilot.offer(_budget(), MANY)
     assert offer is not None
     sums = _sums(points, pilot, frame)[pilot.cells(offer)]
@@ -66,25 +84,76 @@ def _told(points: Array, frame: Frame = FRAME, seed: int = 1) -> tuple[float, fl
     return guesses[4]
 
 
-def test_density_and_smoothness_are_told() -> None:
-    """Within a factor of two and a half over clouds of every width; heaps are told from clouds."""
+@BOTH
+def test_density_and_smoothness_are_told(drawn: Draw) -> None:
+    """Over clouds of every width within a factor of 3, and of 2 on average over twelve seeds.
+
+    Heaps and rounded values are told from clouds.
+    """
     generator = np.random.default_rng(0)
+
+    def told(points: Array) -> Array:
+        return np.array([_told(points, seed=seed, drawn=drawn) for seed in range(12)])
+
     for spread in (0.3, 0.5, 0.8):
-        cloud = generator.normal(size=(20_000, DIM)) * spread
         truth = (1 + 4 * spread**2) ** (-DIM / 2)
-        for seed in range(3):
-            density, smoothness = _told(cloud, seed=seed)
-            assert truth / 2.5 < density < 2.5 * truth
-            assert smoothness > (0.3 if spread < 0.5 else 0.5)
+        density, smoothness = told(generator.normal(size=(20_000, DIM)) * spread).T
+        off = np.log(density / truth)
+        assert np.abs(off).max() < np.log(3)
+        assert abs(off.mean()) < np.log(2)
+        assert np.median(smoothness) > (0.2 if spread < 0.5 else 0.45)
     heaps = generator.integers(-1, 2, size=(20_000, DIM)) * 1.7
     rounded = np.rint(generator.normal(size=(20_000, DIM)) * 0.9)
-    for points, seed in itertools.product((heaps, rounded), range(3)):
-        assert _told(points, seed=seed)[1] < 0.4
+    for points in (heaps.astype(np.float64), rounded.astype(np.float64)):
+        smoothness = told(points)[:, 1]
+        assert np.median(smoothness) < 0.25
+        assert (smoothness < 0.4).sum() >= 9
 
 
-def test_what_cannot_be_is_not_told() -> None:
+def test_signs_are_summed_as_they_are_written_down() -> None:
+    """The compiled loop against the plain one, on records anywhere; rows that do not count."""
+    generator = np.random.default_rng(4)
+    for bounds in (BOUNDS, [(0.0, 1.0)] * DIM, [(-1e9, 1e9)] * DIM):
+        frame = Frame.of(KERNEL, as_domain(bounds), DIM)
+        look = _pilot(frame).look
+        places = generator.choice([-1e9, -3.0, -0.0, 0.5, 3.0, 1e9, np.nan], size=(300, DIM))
+        points = np.concatenate([generator.normal(size=(700, DIM)), places])
+        coordinates, counts = frame.place(points)
+        assert 0 < counts.sum() < len(counts)
+        signs = look.quantize(coordinates, counts)
+        assert (np.abs(signs).sum(axis=1) == counts * look.bounds.l1).all()
+        table = np.zeros(look.bounds.cells, dtype=np.int64)
+        look.accumulate(coordinates, counts, table)
+        assert (table == signs.sum(axis=0)).all()
+
+
+def test_a_grid_tells_the_chance_to_share_a_cell() -> None:
+    """E F² over grids and their signs, by two records: plain ones, and those with waves.
+
+    4,000 pairs of sums: a mean of squares of ±1 and 0 is within 6 standard errors but for 2e-9.
+    """
+    apart = np.array([[0.0, 0.0], [0.4, 0.9]])
+    frame = Frame.of(KERNEL, as_domain([(-3.0, 3.0)] * 2), 2)
+    squares = []
+    for seed in range(250):
+        look = _pilot(frame, seed).look
+        mean = look.quantize(apart, np.ones(2, bool)).mean(axis=0) / look.bounds.linf
+        squares.append((mean**2).reshape(-1, 2))
+    plain, waved = np.concatenate(squares).T
+    pitch = np.sqrt(np.pi)
+    shared = float(np.prod(1 - np.abs(apart[1]) / pitch))
+    assert abs(plain.mean() - (1 + shared) / 2) < 6 * 0.5 / np.sqrt(len(plain))
+    # Along each axis and at each distance in turn: the triangle wave of the phase between them.
+    phase = np.array([4.0, 2 * np.pi])[:, np.newaxis] * np.abs(apart[1]) / np.pi
+    triangle = 1 - 2 * np.abs(phase - 2 * np.rint(phase / 2))
+    expected = (1 + shared * triangle.mean()) / 2
+    assert abs(waved.mean() - expected) < 6 * 0.5 / np.sqrt(len(waved))
+
+
+@BOTH
+def test_what_cannot_be_is_not_told(drawn: Draw) -> None:
     """Noise may be anything: the range stays within what densities and smoothness can be."""
-    pilot, offer = _pilot(), _offer()
+    pilot, offer = drawn(FRAME, 1), _offer(drawn=drawn)
     for value in (-(2**62), 0, 2**62):
         noisy = np.full(offer.bounds.cells, value)
         for rows in (1, 10**12):
@@ -95,28 +164,47 @@ def test_what_cannot_be_is_not_told() -> None:
 
 def test_columns_without_a_mesh_and_no_bounds_are_not_moved_on() -> None:
     narrow = Frame.of(KERNEL, as_domain([(0.0, 1.0)] * 3), 3)
-    for frame in (narrow, Frame.of(KERNEL, as_domain(None), 3)):
+    for frame, cells in ((narrow, 16), (Frame.of(KERNEL, as_domain(None), 3), 32)):
         pilot = _pilot(frame)
         assert not pilot.moved
-        assert pilot.pair.bounds.cells == 32
+        assert pilot.look.bounds.cells == cells
         assert 0.5 < _told(np.zeros((50, 3)), frame)[0] <= 1
     mixed = Frame.of(KERNEL, as_domain([(0.0, 1.0), (0.0, 9.0)]), 2)
-    frequencies = _pilot(mixed).pair.tensors["frequencies"]
+    waves, signs = _waves(mixed).look, _pilot(mixed).look
+    assert isinstance(waves, Pair)
+    frequencies = waves.tensors["frequencies"]
     assert (frequencies[0::2, 0] == frequencies[1::2, 0]).all()
     assert (frequencies[0::2, 1] != frequencies[1::2, 1]).all()
+    assert isinstance(signs, Grids)
+    assert (signs.rates[0::2] == 0).all()
+    assert (signs.rates[1::2] > 1).all()
+    assert (signs.axes[1::2] == 1).all()
+
+
+def test_a_grid_stands_for_kernels_on_few_wide_axes_alone() -> None:
+    """Elsewhere there are waves: many axes, many narrow ones, no bounds, no product."""
+    many = as_domain([(-3.0, 3.0)] * 9)
+    thin = as_domain([(-3.0, 3.0)] * 2 + [(0.0, 1.0)] * 5)
+    ball = dpkde.Ball([0.0] * 4, 3.0)
+    assert isinstance(_pilot(Frame.of(KERNEL, as_domain([(-3.0, 3.0)] * 8), 8)), Signs)
+    assert isinstance(_pilot(Frame.of(KERNEL, thin, 7)), Waves)
+    assert isinstance(_pilot(Frame.of(KERNEL, many, 9)), Waves)
+    assert isinstance(_pilot(Frame.of(KERNEL, as_domain(None), 4)), Waves)
+    assert isinstance(_pilot(Frame.of(dpkde.Matern(1.5, 1.0), ball, 4)), Waves)
 
 
 @pytest.mark.parametrize(
     ("kernel", "bounds"),
-    [(dpkde.Geodesic(), None), (dpkde.Jaccard(), dpkde.Sets(5)), (KERNEL, [(0, 1e9)] * 3)],
+    [(dpkde.Geodesic(), None), (dpkde.Jaccard(), dpkde.Sets(5)), (KERNEL, [(0, 1e17)] * 3)],
 )
-def test_without_a_spectrum_there_is_none(kernel: Any, bounds: Any) -> None:
-    assert Pilot.of(Frame.of(kernel, as_domain(bounds), None, 5), 40, 0) is None
+def test_without_grid_and_spectrum_there_is_none(kernel: Any, bounds: Any) -> None:
+    assert draw_pilot(Frame.of(kernel, as_domain(bounds), None, 5), 40, 0) is None
 
 
-def test_a_record_moves_the_features_by_no_more_than_is_paid_for() -> None:
+@BOTH
+def test_a_record_moves_the_features_by_no_more_than_is_paid_for(drawn: Draw) -> None:
     """The bounds of the spend hold on the very cells that are read, for any record."""
-    pilot = _pilot()
+    pilot = drawn(FRAME, 1)
     generator = np.random.default_rng(2)
     wild = np.concatenate(
         [
@@ -125,8 +213,9 @@ def test_a_record_moves_the_features_by_no_more_than_is_paid_for() -> None:
         ]
     )
     coordinates, counts = FRAME.place(wild)
-    whole = pilot.pair.quantize(coordinates, counts)
-    for offer in (_offer(), _offer(8000), _offer(rho="0.5")):
+    whole = pilot.look.quantize(coordinates, counts)
+    offers = [_offer(drawn=drawn), _offer(8000, drawn), _offer(drawn=drawn, rho="0.5")]
+    for offer in offers:
         cells = pilot.cells(offer)
         assert len(cells) == len(set(cells.tolist())) == offer.bounds.cells
         parts = whole[:, cells]
@@ -135,28 +224,28 @@ def test_a_record_moves_the_features_by_no_more_than_is_paid_for() -> None:
         assert (parts**2).sum(axis=1).max() <= offer.bounds.l2_squared
         # and they are not idle: a record at the centre reaches them
         assert np.abs(parts).max() >= 0.999 * offer.bounds.linf
-    assert _offer(8000).bounds.cells == 32
-    assert _offer().bounds.cells == 64
+    assert [offer.bounds.cells for offer in offers[:2]] in ([64, 32], [32, 32])
 
 
-def test_what_is_paid_is_a_few_per_cent_in_every_currency() -> None:
+@BOTH
+def test_what_is_paid_is_a_few_per_cent_in_every_currency(drawn: Draw) -> None:
+    pilot = drawn(FRAME, 1)
     for rows in (8000, 20_000, 10**5, 10**9):
-        offer = _pilot().offer(_budget(epsilon=1), rows)
+        offer = pilot.offer(_budget(epsilon=1), rows)
         assert offer is not None
         assert offer.share in SHARES
         assert offer.amount == Amount(epsilon=offer.share)
         assert offer.law is MaxNorm
         law = MaxNorm.bought(offer.amount, offer.bounds)
-        assert offer.variance == pytest.approx(
-            2 * law.variance / 4.0 ** _pilot().pair.bits / rows**2, rel=1e-12
-        )
-        assert offer.variance <= NOISY
-    concentrated = _offer(rho="0.1")
+        size = 4.0**pilot.look.bits / (1 if isinstance(pilot, Signs) else 2)  # type: ignore[attr-defined]
+        assert offer.variance == pytest.approx(law.variance / size / rows**2, rel=1e-12)
+        assert offer.variance <= pilot.NOISY
+    concentrated = _offer(drawn=drawn, rho="0.1")
     assert concentrated.amount == Amount(rho=concentrated.share / 10)
     assert concentrated.law is DiscreteGaussian
     for delta in ("1e-3", "1e-6", "1e-100"):
         budget = _budget(epsilon=1, delta=delta)
-        offer = _pilot().offer(budget, 10**8)
+        offer = pilot.offer(budget, 10**8)
         assert offer is not None
         assert offer.amount.epsilon is not None
         assert offer.amount.epsilon <= offer.share
@@ -166,8 +255,9 @@ def test_what_is_paid_is_a_few_per_cent_in_every_currency() -> None:
 
 def test_where_it_would_tell_too_little_nothing_is_offered() -> None:
     pilot = _pilot()
-    assert pilot.offer(_budget(epsilon=1), 2000) is None
-    assert pilot.offer(_budget(epsilon="0.01"), 100_000) is None
+    assert pilot.offer(_budget(epsilon=1), 1200) is None
+    assert pilot.offer(_budget(epsilon="0.01"), 120_000) is None
+    assert pilot.offer(_budget(epsilon="0.01"), 130_000) is not None
     assert pilot.offer(_budget(epsilon="1e-12"), 10**15) is None
     replaced = pilot.offer(_budget(epsilon=1, adjacency="replace"), MANY)
     plain = pilot.offer(_budget(epsilon=1), MANY)
@@ -212,7 +302,7 @@ def test_it_is_debited_before_its_noise_is_drawn() -> None:
         ("count", "pilot"),
         ("count", "pilot", "table"),
     ]
-    assert [size for _, size in seen] == [1, 64, release.table.size]
+    assert [size for _, size in seen] == [1, 32, release.table.size]
     paid = {spend.purpose: spend.amount.epsilon or 0 for spend in release.privacy.spends}
     assert sum(paid.values()) == 1
     assert 0 < paid["pilot"] <= Fraction(1, 12)
@@ -238,7 +328,7 @@ def test_the_plan_follows_noisy_numbers_alone(adjacency: str) -> None:
         def noise(law: Law, size: int, n: int = len(points), gap: Any = wanted - sums) -> Any:
             if size == 1:
                 return np.array([rows - n])
-            return gap[: len(gap)] if size == 64 else draw(law, size)
+            return gap[: len(gap)] if size == 32 else draw(law, size)
 
         release = _published(points, rigged(noise, epsilon=1, adjacency=adjacency))
         assert _purposes(release)[-2:] == ["pilot", "table"]
@@ -255,13 +345,13 @@ def test_rows_that_do_not_count_do_not_show() -> None:
     pilot = _pilot(frame)
     inside = POINTS[np.abs(POINTS).max(axis=1) <= 3][:500]
     strange = np.concatenate([inside, np.full((40, DIM), np.nan), np.full((40, DIM), 9.0)])
-    totals, (sums,) = count_and_look(open_points(strange), frame, [pilot.pair], 2)
+    totals, (sums,) = count_and_look(open_points(strange), frame, [pilot.look], 2)
     assert (totals.records, totals.rows) == (500, 580)
     assert (sums == _sums(inside, pilot, frame)).all()
     batches = np.array_split(strange[np.random.default_rng(0).permutation(580)], 7)
-    assert (count_and_look(open_points(batches), frame, [pilot.pair], 2)[1][0] == sums).all()
+    assert (count_and_look(open_points(batches), frame, [pilot.look], 2)[1][0] == sums).all()
     coordinates, counts = frame.place(inside)
-    assert (pilot.pair.quantize(coordinates, counts).sum(axis=0) == sums).all()
+    assert (pilot.look.quantize(coordinates, counts).sum(axis=0) == sums).all()
 
 
 def test_there_is_none_where_it_was_not_asked_for_or_nothing_waits_for_the_count() -> None:
@@ -304,7 +394,7 @@ def test_a_plan_tells_whether_there_would_be_one() -> None:
     plan = dpkde.plan(**settings, expected_rows=100_000)
     assert plan.pilot in SHARES
     assert dpkde.plan(**settings, expected_rows=100_000, pilot=False).pilot is None
-    assert dpkde.plan(**settings, expected_rows=1000).pilot is None
+    assert dpkde.plan(**settings, expected_rows=500).pilot is None
     fixed = dpkde.plan(**settings, expected_rows=100_000, family=dpkde.Spline(3, 0.8))
     assert fixed.pilot is None
     promised = dpkde.plan(**settings, expected_rows=100_000, alpha=0.5, eta=0.1)
@@ -342,14 +432,14 @@ def test_a_statement_with_a_pilot_that_does_not_add_up_is_refused() -> None:
     tables = {"table": release.plan.pair.bounds}
     assert statement_from_json(entry, 2, tables) == release.privacy
     count, pilot, table = entry["spends"]
-    assert pilot["cells"] == 64
+    assert pilot["cells"] == 32
     assert "cells" not in count
     assert "cells" not in table
     without = {key: value for key, value in pilot.items() if key != "cells"}
     for damaged in (
         [count, without, table],
         [count, pilot | {"cells": 0}, table],
-        [count, pilot | {"cells": "64"}, table],
+        [count, pilot | {"cells": "32"}, table],
         [count, pilot | {"cells": 1 << 40}, table],
         [count, pilot | {"epsilon": "1/100"}, table],
         [count, pilot | {"law": "exponential"}, table],

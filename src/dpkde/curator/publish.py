@@ -32,7 +32,8 @@ from dpkde.families.fourier.middle import MEAN_SHARES, Middle
 from dpkde.kernels import Kernel
 from dpkde.planning.choice import Choice, Typical
 from dpkde.planning.outlook import outlook
-from dpkde.planning.pilot import AFTER_PILOT, Pilot, affordable
+from dpkde.planning.pilot import Pilot, affordable
+from dpkde.planning.pilots import draw_pilot
 from dpkde.planning.plan import (
     Plan,
     as_families,
@@ -335,11 +336,11 @@ def publish_source(
         )
     pilot = None
     if errand.pilot and isinstance(choice.objective, Typical):
-        pilot = Pilot.of(
+        pilot = draw_pilot(
             frame, errand.capacity_bits, secrets.randbits(128) if seed is None else seed
         )
     middle = Middle.of(frame, errand.capacity_bits) if _may_be_modelled(choice, errand) else None
-    looks = [None if pilot is None else pilot.pair, middle]
+    looks = [None if pilot is None else pilot.look, middle]
     totals, taken = count_and_look(
         source, frame, [look for look in looks if look is not None], errand.threads
     )
@@ -393,7 +394,6 @@ def _looked(pilot: Pilot, sums: Table, choice: Choice, view: Outlook, errand: Er
         typical_density=middle.density,
         smoothness=middle.smoothness,
         range=guesses,
-        caution=AFTER_PILOT,
         options=budget.options,
     )
 

@@ -118,10 +118,6 @@ class Outlook:
         What the data may be like, equally likely each; empty: as guessed.
     records
         How many records of a unit are protected together.
-    caution
-        The power of the mean over the range by which layouts are compared: 1, the plain mean, where
-        nothing is known, so that what does badly in one case does badly. Less after a pilot, of
-        which little is left to be cautious about.
     """
 
     rows: float
@@ -132,7 +128,6 @@ class Outlook:
     count_law: Law | None = None
     smoothness: float = USUAL_SMOOTHNESS
     range: tuple[Guess, ...] = ()
-    caution: float = 1.0
     records: int = 1
 
     @cached_property
@@ -149,7 +144,8 @@ class Outlook:
 
         So it is found in a cache at once, without its fractions being compared.
         """
-        return _terms(self.adjacency, self.options, self.capacity_bits, self.count_law)
+        kept = (self.adjacency, self.options, self.capacity_bits, self.count_law, self.records)
+        return _terms(*kept)
 
     def __hash__(self) -> int:
         return self._hash
@@ -188,9 +184,14 @@ class Outlook:
 
 @lru_cache(maxsize=64)
 def _terms(
-    adjacency: Adjacency, options: Options, capacity_bits: int, count_law: Law | None
+    adjacency: Adjacency,
+    options: Options,
+    capacity_bits: int,
+    count_law: Law | None,
+    records: int,
 ) -> Outlook:
-    return Outlook(1.0, 1.0, adjacency, options, capacity_bits, count_law, smoothness=1.0)
+    given = (adjacency, options, capacity_bits, count_law)
+    return Outlook(1.0, 1.0, *given, smoothness=1.0, records=records)
 
 
 @lru_cache(maxsize=1 << 10)

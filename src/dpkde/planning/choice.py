@@ -7,7 +7,7 @@ there are. `Typical` compares errors to expect, `promised.Promised` bounds that 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import fmean
@@ -196,24 +196,20 @@ def _foreseen(
 
 
 def expected(layout: Layout, cases: Sequence[Outlook]) -> Prediction:
-    """Return a prediction whose errors are means over some cases, of the power `Outlook.caution`.
+    """Return a prediction whose errors are means over some cases.
 
     Noise and cells are the same in all; what the family adds is set so that parts make up the mean.
     """
     predictions = [layout.predict(case) for case in cases]
-    first, power = predictions[0], cases[0].caution
+    first = predictions[0]
     if len(predictions) == 1:
         return first
-
-    def mean(values: Iterable[float]) -> float:
-        return float(fmean(value**power for value in values) ** (1 / power))
-
-    count = mean(one.count for one in predictions)
-    total = mean(one.error for one in predictions) / MEAN_SIZE
+    count = fmean(one.count for one in predictions)
+    total = fmean(one.error for one in predictions) / MEAN_SIZE
     rest = max(total**2 - first.noise**2 - count**2, 0.0)
     assisted = None
     if first.assisted is not None:
-        total = mean(one.assisted_error for one in predictions) / MEAN_SIZE
+        total = fmean(one.assisted_error for one in predictions) / MEAN_SIZE
         assisted = math.sqrt(max(total**2 - count**2, 0.0))
     return replace(first, approximation=math.sqrt(rest), count=count, assisted=assisted)
 

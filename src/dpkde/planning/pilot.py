@@ -1,14 +1,16 @@
 """The pilot: a small private look at the data, taken before the plan and paid for.
 
 How dense and how smooth data are decides which mesh, how many frequencies and which family suit
-them, and nobody knows it beforehand. Sums of a few Fourier features tell. With F_j the mean of
-e^{iω_j·x} over the records and v the variance of the noise on it,
+them, and nobody knows it beforehand. A few sums tell. Each F is a mean over the records of a random
+feature of theirs, v the variance of the noise on it; some features estimate q, the mean kernel
+value over pairs of records, which is the typical density, and others what is left of q far out in
+frequency, q·e^{−s·t}: s is how smooth the data are (`Guess.smoothness`), which is what the bias of
+splines hangs on. Half of these others look at t = 4 radians per bandwidth, and half at 2π, where
+values rounded to the bandwidth show. Which features, hangs on the frame:
 
-* q̂ = mean |F_j|² − v, over frequencies of the kernel's spectrum, estimates the mean kernel value
-  over pairs of records, which is the typical density;
-* the same over these frequencies with one component moved out to ±t estimates q·e^{−s·t}, s being
-  how smooth the data are (`Guess.smoothness`), which is what the bias of splines hangs on. Half of
-  them are moved to 4, and half to 2π, where values rounded to the bandwidth show.
+* `signs.Signs` on few axes: a random sign for each cell of a random grid. Many cells are in each
+  sum, so that few sums tell as much as hundreds of frequencies.
+* `waves.Waves` elsewhere: e^{iω·x}, ω of the kernel's spectrum.
 
 The sums are taken in the pass that counts, as a table's are: integers of each record alone, within
 bounds that are enforced. After the noisy count, public numbers decide whether they are paid for
@@ -20,17 +22,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
-from dpkde.families.base import Guess, Outlook, Pair
-from dpkde.families.fourier import spectrum
-from dpkde.families.fourier.family import Fourier
+from dpkde.families.base import Guess, Outlook, Table
+from dpkde.kernels import Points
 from dpkde.planning.choice import Choice, Typical
 from dpkde.planning.outlook import (
     THIRDS,
@@ -42,25 +43,34 @@ from dpkde.privacy.amounts import Amount, Bounds
 from dpkde.privacy.budget import Budget, Options, cheapest
 from dpkde.privacy.laws import NOISES, Law
 from dpkde.privacy.numbers import rounded_down
+from dpkde.space.domain import Mask
 from dpkde.space.frame import Frame
 
-FEATURES = (16, 8, 4)
-"""How many frequencies of each kind: noise grows with them, and chance in drawing them falls."""
+Floats = NDArray[np.float64]
+
 MOVED = (4.0, 2 * math.pi)
-"""How far one component of a frequency is moved, over the bandwidth; in turn."""
+"""How far out in frequency it is looked, in radians per bandwidth; in turn."""
 SHARES = (Fraction(1, 50), Fraction(1, 25))
 """What may be paid, of the whole budget."""
-NOISY = 0.018
-"""The largest v that is worth it: against densities of some hundredths, as the mean of several."""
-CHANCE, CHANCE_MOVED = 1.0, 8.0
-"""How much |F|² differs between frequencies: its variance over p^{3/2}, p its mean."""
-AFTER_PILOT = 0.5
-"""How cautious a plan is after it (`Outlook.caution`): between the plain and the geometric mean."""
 _WIDE = (4.0, 1.5)
 """Bandwidths from which on a column tells of smoothness: the widest, or at least with a mesh."""
 _GRID = 4096
-_UNUSUAL = 0.15
+_UNUSUAL = 0.07
 """How likely a density outside the usual range is, before the pilot, against one inside."""
+
+
+class Look(Protocol):
+    """Integers of each record that are summed in the pass that counts."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """How far one record can move the sums."""
+
+    def quantize(self, coordinates: Points, counts: Mask) -> NDArray[np.int64]:
+        """Return each record's integers."""
+
+    def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
+        """Add every record's integers to the sums."""
 
 
 class Offer(NamedTuple):
@@ -68,17 +78,17 @@ class Offer(NamedTuple):
 
     Attributes
     ----------
-    frequencies
-        How many of them.
+    features
+        How many of each kind.
     share
         Of the budget.
     amount, law, bounds
         As a budget takes them.
     variance
-        v: of the noise on a mean of e^{iω·x}.
+        v: of the noise on a feature's mean.
     """
 
-    frequencies: int
+    features: int
     share: Fraction
     amount: Amount
     law: type[Law]
@@ -86,54 +96,67 @@ class Offer(NamedTuple):
     variance: float
 
 
-@dataclass(frozen=True, eq=False)
-class Pilot:
+class Pilot(ABC):
     """The features of a pilot, drawn in public.
 
     Attributes
     ----------
-    pair
-        Of the Fourier family. Every second frequency is the one before with a component moved,
-        where there are columns to move it on.
+    frame
+        Kernel and domain.
+    look
+        What is summed. Every second feature is one that looks far out in frequency, where there are
+        columns to look along.
     moved
         Whether there are.
     """
 
-    pair: Pair
+    FEATURES: ClassVar[tuple[int, ...]]
+    """How many of each kind: noise grows with them, and chance in drawing them falls."""
+    NOISY: ClassVar[float]
+    """The largest v that is worth it: against densities of some hundredths, as the mean of several.
+    """
+
+    frame: Frame
+    look: Look
     moved: bool
 
-    @classmethod
-    def of(cls, frame: Frame, capacity_bits: int, seed: int) -> Pilot | None:
-        """Draw a pilot; None where the kernel has no spectrum, or bounds are too wide for it."""
-        if Fourier.obstacle(frame) is not None:
-            return None
-        halves = frame.halves()
-        widths = np.zeros(0) if halves is None else 2 * halves
-        wide = next((k.tolist() for w in _WIDE if len(k := np.flatnonzero(widths >= w))), [])
-        layout = Fourier(2 * FEATURES[0] if wide else FEATURES[0]).layout(frame)
-        chosen = spectrum.spread(frame.kernel, frame.dim, FEATURES[0], layout.step_bits, seed)
-        if wide:
-            moved = spectrum.moved(chosen, wide, MOVED, layout.step_bits, seed)
-            chosen = np.stack([chosen, moved], axis=1).reshape(-1, frame.dim)
-        bits = min(layout.family.lattice_bits[1], 62 - capacity_bits)
-        return cls(layout.restore(bits, {"frequencies": np.ascontiguousarray(chosen)}), bool(wide))
+    @abstractmethod
+    def bounds(self, features: int) -> Bounds:
+        """Return how far a record can move the sums of the first so many features of each kind."""
+
+    @abstractmethod
+    def variance(self, law: Law, rows: float) -> float:
+        """Return v, where a cell has noise of this law."""
+
+    @abstractmethod
+    def cells(self, offer: Offer) -> NDArray[np.int64]:
+        """Return which cells of the sums are paid for."""
+
+    @abstractmethod
+    def likelihood(
+        self, means: Floats, variance: float, density: Floats, smoothness: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the log likelihood of densities, and of pairs of a density and a smoothness.
+
+        `means` are noisy, one per cell that is paid for. The first is by features of the kernel's
+        own frequencies alone, the second by those that look far out.
+        """
 
     def offer(self, budget: Budget, rows: float) -> Offer | None:
         """Return what to pay for so many records; None where it would tell too little.
 
         From public numbers: the budget, and the noisy count.
         """
-        for features, share in itertools.product(FEATURES, SHARES):
-            count = 2 * features if self.moved else features
-            bounds = Fourier(count).layout(self.pair.frame).bounds(self.pair.bits)
+        for features, share in itertools.product(self.FEATURES, SHARES):
+            bounds = self.bounds(features)
             ways = affordable(budget, share)
             try:
                 amount, kind, law = cheapest(ways, budget.guarantee.moved(bounds))
             except ParameterError:  # the noise does not fit 64 bits
                 continue
-            variance = 2 * law.variance / 4.0**self.pair.bits / rows**2
-            if variance <= NOISY:
-                return Offer(count, share, amount, kind, bounds, variance)
+            variance = self.variance(law, rows)
+            if variance <= self.NOISY:
+                return Offer(features, share, amount, kind, bounds, variance)
         return None
 
     def worthwhile(self, choice: Choice, budget: Budget, view: Outlook) -> Offer | None:
@@ -146,44 +169,36 @@ class Pilot:
             return None
         return offer if choice.objective.regret(choice, view) > offer.share else None
 
-    def cells(self, offer: Offer) -> NDArray[np.int64]:
-        """Return which cells of the pair's table are paid for: cosines and sines of the first."""
-        first = np.arange(offer.frequencies)
-        return np.concatenate([first, self.pair.bounds.cells // 2 + first])
-
     def range(
         self, noisy: NDArray[np.int64], offer: Offer, rows: float, guess: float | None
     ) -> tuple[Guess, ...]:
         """Return what the data may be like, given the noisy sums: every third of what is likely.
 
-        The densities that were thought of beforehand count most, others less. A mean of squares has
-        the spread of the noise, and that of drawing few frequencies (`CHANCE`).
+        The densities that were thought of beforehand count most, others less.
         """
-        frame = self.pair.frame
-        cosines, sines = noisy.astype(np.float64).reshape(2, -1) / 2**self.pair.bits / rows
-        squares = cosines**2 + sines**2 - offer.variance
-        plain = squares[::2] if self.moved else squares
-        least = max(evenly_spread(frame), 1e-3)
-        density = np.geomspace(least, 1.0, 41)
-        low, high = density_range(frame, guess)
+        least = max(evenly_spread(self.frame), 1e-3)
+        density, smoothness = np.geomspace(least, 1.0, 41), np.linspace(0.03, 1.3, 21)
+        low, high = density_range(self.frame, guess)
         usual = (density >= 0.99 * low) & (density <= 1.01 * high)
-        likely = np.log(np.where(usual, 1.0, _UNUSUAL))
-        likely += _fit(float(plain.mean()), density, density, offer.variance, len(plain), CHANCE)
-        smoothness = np.linspace(0.03, 1.3, 21)
-        joint = np.repeat(likely[:, np.newaxis], len(smoothness), axis=1)
-        for turn, away in enumerate(MOVED if self.moved else ()):
-            out = squares[1 + 2 * turn :: 4]
-            level = density[:, np.newaxis] * np.exp(-smoothness * away)
-            mean, base = float(out.mean()), density[:, np.newaxis]
-            joint += _fit(mean, level, base, offer.variance, len(out), CHANCE_MOVED)
+        prior = np.log(np.where(usual, 1.0, _UNUSUAL))
+        means = noisy.astype(np.float64) / rows
+        plain, out = self.likelihood(means, offer.variance, density, smoothness)
+        joint = (prior + plain)[:, np.newaxis] + out
         weights = np.exp(joint - joint.max())
         densities = _thirds(density, weights.sum(axis=1))
         if not self.moved:
-            low, high = smoothness_range(frame)
+            low, high = smoothness_range(self.frame)
             smooth = [low + (high - low) * x for x in THIRDS]
         else:
             smooth = _thirds(smoothness, weights.sum(axis=0))
         return tuple(Guess(p, s) for p in densities for s in smooth)
+
+
+def wide_axes(frame: Frame) -> list[int]:
+    """Return the columns along which it is looked far out in frequency."""
+    halves = frame.halves()
+    widths = np.zeros(0) if halves is None else 2 * halves
+    return next((k.tolist() for w in _WIDE if len(k := np.flatnonzero(widths >= w))), [])
 
 
 def affordable(budget: Budget, share: Fraction) -> Options:
@@ -211,20 +226,6 @@ def _amount(budget: Budget, share: Fraction) -> Amount:
         worth = math.sqrt(2 * float(guarantee.rho_limit * share) / float(epsilon) ** 2)
         epsilon *= Fraction(max(math.floor(_GRID * min(worth, 1.0)), 1), _GRID)
     return Amount(epsilon=rounded_down(epsilon))
-
-
-def _fit(
-    mean: float,
-    level: NDArray[np.float64],
-    density: NDArray[np.float64],
-    variance: float,
-    count: int,
-    rough: float,
-) -> NDArray[np.float64]:
-    """Return the log likelihood of a mean of squares, for levels that it may have."""
-    noise = variance**2 + 2 * variance * level
-    spread = (noise + rough * level**2 / np.sqrt(density)) / count
-    return np.asarray(-((mean - level) ** 2) / (2 * spread) - 0.5 * np.log(spread))
 
 
 def _thirds(values: NDArray[np.float64], weights: NDArray[np.float64]) -> list[float]:

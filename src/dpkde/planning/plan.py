@@ -33,7 +33,7 @@ from dpkde.kernels import Kernel, kernel_from_json
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.planning.choice import Candidate, Choice, Typical
 from dpkde.planning.outlook import LEAST_DENSITY, outlook
-from dpkde.planning.pilot import Pilot
+from dpkde.planning.pilots import draw_pilot
 from dpkde.planning.promise import Promise, promise, promise_from_json
 from dpkde.planning.promised import Promised, Prospect, Prospects, prospect
 from dpkde.planning.split import after_count
@@ -451,7 +451,7 @@ def plan(
     limit = limit_of(whose, check_seed(seed))
     chosen = draw_plan(choice, view, seed=seed, columns=names, limit=limit)
     if check_switch(pilot, "pilot") and rows is not None and not choice.is_settled:
-        look = Pilot.of(frame, capacity, 0)
+        look = draw_pilot(frame, capacity, 0)
         offer = None if look is None else look.worthwhile(choice, budget, view)
         chosen = replace(chosen, pilot=None if offer is None else offer.share)
     if rows is None:

@@ -193,7 +193,7 @@ class Frame:
         with np.errstate(all="ignore"):  # bounds may be as far apart as floats go
             try:
                 if kernel.is_product:
-                    whole = _profile_integral(kernel.shape)
+                    whole = profile_integral(kernel.shape)
                 else:
                     unit = kernel.integral(self.dim) / kernel.bandwidth.determinant(self.dim)
                     whole = float(unit ** (1 / self.dim))
@@ -207,6 +207,7 @@ class Frame:
 
 
 @lru_cache(maxsize=64)
-def _profile_integral(kernel: ProductKernel) -> float:
+def profile_integral(kernel: ProductKernel) -> float:
+    """Return ∫ k(t) dt of a profile."""
     t, mass = gauss_points(graded(min(kernel.profile_reach(1e-8), 1e4)))
     return 2 * float(kernel.profile(t) @ mass)
