@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import uuid
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,52 @@ def test_cells(cell: Any, expected: Any) -> None:
     assert _listed(labels_in_cells([cell])) == [expected]
     neighbours = _listed(labels_in_cells(["left", cell, "right"]))
     assert neighbours == [b"left", expected, b"right"]
+
+
+DIGITS = "1234567890123456789012345678.12345"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Decimal(DIGITS), Decimal(DIGITS[:-1] + "6")),
+        (Decimal(10**500), Decimal(10**500 + 1)),
+        ("M\udcfcller", "M\udcf6ller"),
+        ("M\udcfcller", "M?ller"),
+        (2.0**53, 2**53 + 1),
+    ],
+    ids=["digits", "whole", "halves", "mark", "floats"],
+)
+def test_two_ids_stay_two(one: Any, other: Any) -> None:
+    """Taken for one they would have one choice: without the one, c of the other's rows enter."""
+    first, second = _listed(labels_in_cells([one, other]))
+    assert first is not None
+    assert first != second
+
+
+def test_one_number_is_one_id_whatever_its_type() -> None:
+    assert len(set(_listed(labels_in_cells([1e-7, Decimal("1e-7"), Decimal("0.00000010")])))) == 1
+    assert _listed(labels_in_cells([10**500])) == _listed(labels_in_cells([Decimal("1e500")]))
+
+
+def test_what_could_be_anybody_is_nobody() -> None:
+    """Numbers that no float holds, and characters that could not be read."""
+    third = Fraction(1, 3)
+    cells = [third, third + Fraction(1, 10**30), Fraction(1, 4), "M\ufffdller", Decimal("1e5000")]
+    assert _listed(labels_in_cells(cells)) == [None, None, b"0.25", None, None]
+    text = b"who,a\nM\x81ller,1\nM\x8dller,2\nM\xfcller,3\n"
+    assert _labels(CSV(io.BytesIO(text), encoding="cp1252")) == [None, None, "Müller".encode()]
+
+
+@pytest.mark.parametrize("values", [["x", None, "y"], [5, None, 7], [b"x", None, b"y"]])
+def test_nulls_in_a_dictionary_are_nobodys(values: list[Any]) -> None:
+    """An error would tell that there are some."""
+    for codes in ([0, 1, 2], [0, 1, 2, None], [2, 0]):
+        array = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(values))
+        expected = _listed(labels_in_cells([None if c is None else values[c] for c in codes]))
+        table = pa.table({"who": array, "a": np.zeros(len(codes))})
+        frame = pd.DataFrame({"who": pd.Series(array, dtype=pd.ArrowDtype(array.type)), "a": 0.0})
+        assert _labels(table) == _labels(frame) == expected
 
 
 def test_a_cell_whose_methods_raise_is_nobodys() -> None:

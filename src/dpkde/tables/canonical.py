@@ -12,6 +12,7 @@ from dpkde.tables.ids import MISSING, TEXT, WHOLE
 
 _SPACE, _TAB, _QUOTE = 32, 9, 34
 _MINUS, _ZERO, _NINE = 45, 48, 57
+_MARK = (0xEF, 0xBF, 0xBD)
 _DIGITS = 19
 _LARGEST = np.uint64(0x7FFFFFFFFFFFFFFF)
 
@@ -51,6 +52,8 @@ def canonical(
         if whole:
             kinds[i], numbers[i] = WHOLE, number
             continue
+        if _is_marked(text, start, stop):
+            continue
         kinds[i] = TEXT
         position = start
         while position < stop:
@@ -66,6 +69,19 @@ def canonical(
             position += 1
         ends[i] = used
     return used
+
+
+@exactly
+def _is_marked(text: NDArray[np.uint8], start: int, stop: int) -> bool:
+    """Return whether U+FFFD is in a text: characters that could not be read, whichever."""
+    for position in range(start, stop - 2):
+        if (
+            text[position] == _MARK[0]
+            and text[position + 1] == _MARK[1]
+            and text[position + 2] == _MARK[2]
+        ):
+            return True
+    return False
 
 
 @exactly

@@ -113,8 +113,9 @@ def _labels(series: Any, start: int, stop: int) -> Labels:
 
 
 def _strings(series: Any) -> Labels | None:
-    """Return the labels of a column of text through Arrow, where that is at hand."""
-    if str(series.dtype) != "String" or series.implementation.is_pandas_like():
+    """Return the labels of an Arrow column, or of one of text where Arrow is at hand."""
+    text = str(series.dtype) == "String" and not series.implementation.is_pandas_like()
+    if not text and not series.implementation.is_pyarrow():
         return None
     try:
         import pyarrow as pa

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from dpkde.tables.ids import WHOLE
 
 NO_LABELS = "column {!r} of {}, which tells nobody's id: make text or whole numbers of it"
 _EXACT = 2.0**63
+_ALL = "surrogatepass"
+"""How text is written: half a pair, which a wrong reading leaves, is kept and told from others."""
 _LONGEST = 1 << 12
 """Bits of a whole number that is an id: writing out longer ones would take time."""
 
@@ -82,7 +83,7 @@ def labels_in_cells(cells: Iterable[Any]) -> Labels:
     present: list[bool] = []
     with no_warnings():
         for cell in cells:
-            text = cell.encode("utf-8", "replace") if type(cell) is str else unseen(_text, cell)
+            text = cell.encode("utf-8", _ALL) if type(cell) is str else unseen(_text, cell)
             present.append(text is not None)
             texts.append(text or b"")
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
@@ -96,34 +97,41 @@ def _text(cell: Any) -> bytes | None:
     """Return the text of a cell, spaces around it not yet taken away; None where it is no id."""
     kind = type(cell)
     if issubclass(kind, str):
-        return str.__str__(cell).encode("utf-8", "replace")
+        return str.__str__(cell).encode("utf-8", _ALL)
     if issubclass(kind, bytes):
         return bytes.__getitem__(cell, slice(None))
     if issubclass(kind, uuid.UUID):
         return str(uuid.UUID(int=int(cell))).encode()
     if issubclass(kind, (Integral, np.bool_)):
-        number = int(cell)
-        return None if number.bit_length() > _LONGEST else str(number).encode()
+        return _whole(int(cell))
     if issubclass(kind, Decimal):
         return _decimal(Decimal(cell))
     if issubclass(kind, Real):
         real = float(cell)
-        return _float(real if type(real) is float else float.__float__(real))
+        # What a float cannot tell from its neighbours, such as a third, would make one of several.
+        return _float(float.__float__(real)) if real == cell else None
     return None
 
 
 def _decimal(number: Decimal) -> bytes | None:
+    """Return all digits of a number: `Decimal.normalize` rounds them to those of a context."""
     if not number.is_finite():
         return None
-    if number.adjusted() > 400 or number != number.to_integral_value():
-        return str(number.normalize()).encode()
-    return str(int(number)).encode()
+    sign, digits, power = number.as_tuple()
+    text = "".join(map(str, digits))
+    kept = text.rstrip("0") or "0"
+    power = int(power) + len(text) - len(kept) if number else 0
+    if power >= 0:
+        return _whole(int(number)) if number.adjusted() < _LONGEST else None
+    return str(Decimal((sign, tuple(map(int, kept)), power))).encode()
+
+
+def _whole(number: int) -> bytes | None:
+    return None if number.bit_length() > _LONGEST else str(number).encode()
 
 
 def _float(number: float) -> bytes | None:
-    if not math.isfinite(number):
-        return None
-    return (str(int(number)) if number.is_integer() else repr(number)).encode()
+    return _whole(int(number)) if number.is_integer() else _decimal(Decimal(repr(number)))
 
 
 def labels_in_numbers(numbers: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Labels:
@@ -161,7 +169,8 @@ def _with(labels: Labels, places: NDArray[np.bool_], others: Labels) -> Labels:
 def labels_in_series(series: Any, strings: Callable[[Any], Labels | None]) -> Labels:
     """Return the labels that are a column of a narwhals frame.
 
-    `strings` reads a column of text where there is a quicker way than cell by cell.
+    `strings` reads a column that is an Arrow array, where it is one: quicker than cell by cell,
+    and where the values of a dictionary are null it is Arrow alone that counts its nulls right.
     """
     values = strings(series)
     if values is not None:
@@ -176,9 +185,7 @@ def labels_in_series(series: Any, strings: Callable[[Any], Labels | None]) -> La
         whole = np.zeros(len(missing), dtype=rest.dtype)
         whole[~missing] = rest
         return labels_in_numbers(whole, missing)
-    filled = np.full(len(missing), None, dtype=object)
-    filled[~missing] = rest
-    return labels_in_cells(filled)
+    return labels_in_cells(series.to_list())
 
 
 def labels_in_arrow(array: Any) -> Labels:

@@ -204,6 +204,18 @@ def test_releases_that_are_not_what_was_paid_for(case: Case, tmp_path: Path) -> 
         verdict = ledger.verify([claim])  # type: ignore[list-item]
         assert len(verdict.faults) == 1
         assert message in verdict.faults[0]
+    cheap = dpkde.publish(POINTS, plan=release.plan, epsilon=release.privacy.epsilon)
+    forged = dpkde.Release(
+        cheap.plan,
+        cheap.table,
+        release.count,
+        release.privacy,
+        release_id=release.release_id,
+        parts=[entry],
+    )
+    assert ledger.verify([release, case.files[0], release.with_parts(entry)])
+    (fault,) = ledger.verify([release, forged]).faults
+    assert "one of the two was never entered" in fault
     with pytest.raises(dpkde.ParameterError, match="must be a list"):
         ledger.verify(str(case.files[0]))
     with pytest.raises(dpkde.ParameterError, match="not in this ledger"):

@@ -8,8 +8,11 @@ What is found only with releases, and for these alone: entries that are gone fro
 or an old copy put back), and a chain of which all hashes were computed anew. A release carries the
 head of the chain after its own reservation, so it vouches for all entries up to that one.
 
+Two releases of different noise that claim one entry are found where both are given.
+
 What nobody can find: that entries at the end are gone which no release at hand carries; what was
-released without the ledger; and a release whose own reference was taken out.
+released without the ledger; a release whose own reference was taken out; and one that was given the
+reference of another, where that other is not at hand.
 """
 
 from __future__ import annotations
@@ -92,6 +95,8 @@ class _Claim(NamedTuple):
     release_id: str
     guarantee: Guarantee
     unit: Unit
+    noise: str
+    """The digest of its noisy numbers, where there is one draw of them; else empty."""
 
 
 def verify_file(path: str | os.PathLike[str], releases: Iterable[Claimant] = ()) -> Verdict:
@@ -125,8 +130,11 @@ def verify(rows: Sequence[Row], releases: Iterable[Claimant]) -> Verdict:
         if wrong is None:
             assert claim.entry is not None
             other = seen.setdefault(claim.entry.entry, claim)
-            if other.release_id != claim.release_id:
-                wrong = f"claims entry {claim.entry.entry}, and so does {other.name}"
+            if (other.release_id, other.noise) != (claim.release_id, claim.noise):
+                wrong = (
+                    f"claims entry {claim.entry.entry}, and so does {other.name}, which is not the "
+                    "same release: one of the two was never entered"
+                )
         if wrong is not None:
             faults.append(f"{claim.name} {wrong}")
     unseen, notes = [], []
@@ -189,9 +197,9 @@ def _notes(book: Book) -> list[str]:
 
 def _claim(release: Claimant) -> _Claim:
     if isinstance(release, (str, os.PathLike)):
-        name, (document, _) = str(Path(release)), container.read(release)
+        name, (document, tensors) = str(Path(release)), container.read(release)
     elif isinstance(release, Filed):
-        document, _ = release.contents()
+        document, tensors = release.contents()
         name = f"release {document.get('release_id')}"
     else:
         raise ParameterError(f"this is no release, and no path of one: {type(release).__name__}")
@@ -204,12 +212,17 @@ def _claim(release: Claimant) -> _Claim:
             None if part is None else {name: part[name] for name in ("ledger", "entry", "head")}
         )
         unit = privacy["unit"]
+        noise = ""
+        if document["format"] == "dpkde-release":  # weights may be taken from a session repeatedly
+            told = container.canonical({"count": document["count"]})
+            noise = container.digest(told, {"table": tensors["table"]})
         return _Claim(
             name,
             None if fields is None else LedgerEntry(**fields),
             str(document["release_id"]),
             guarantee_from_json(privacy),
             Unit.from_json(unit) if isinstance(unit, dict) else ONE_RECORD,
+            noise,
         )
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise damaged from None
