@@ -149,7 +149,9 @@ class Outlook:
 
         So it is found in a cache at once, without its fractions being compared.
         """
-        return _terms(self.adjacency, self.options, self.capacity_bits, self.count_law)
+        return _terms(
+            self.adjacency, self.options, self.capacity_bits, self.count_law, self.records
+        )
 
     def __hash__(self) -> int:
         return self._hash
@@ -188,9 +190,15 @@ class Outlook:
 
 @lru_cache(maxsize=64)
 def _terms(
-    adjacency: Adjacency, options: Options, capacity_bits: int, count_law: Law | None
+    adjacency: Adjacency,
+    options: Options,
+    capacity_bits: int,
+    count_law: Law | None,
+    records: int,
 ) -> Outlook:
-    return Outlook(1.0, 1.0, adjacency, options, capacity_bits, count_law, smoothness=1.0)
+    return Outlook(
+        1.0, 1.0, adjacency, options, capacity_bits, count_law, smoothness=1.0, records=records
+    )
 
 
 @lru_cache(maxsize=1 << 10)
