@@ -53,7 +53,7 @@ _UNITS = {
         "those whose records they are is public)"
     ),
 }
-_ALONE = "It protects one record; several records of one person need a smaller bound."
+_ALONE = "It protects one record; a person with several records is protected less."
 _WHOLE = "It protects each {} as a whole: at most {} of its records counted, however many it has."
 
 _MOST_SPENDS = 1100
