@@ -408,6 +408,18 @@ def test_wrong_use(whose: dict[str, Any], message: str) -> None:
         dpkde.publish(_table(10), **TERMS, **whose)
 
 
+def test_an_error_about_whose_rows_quotes_no_ids() -> None:
+    table = pd.DataFrame({"who": ["Ada", "Grace"], "a": [1.0, 2.0], "b": [1.0, 2.0]})
+    for whose in (
+        {"unit": table["who"], "rows_per_unit": 3},
+        {"unit": ["Ada", "Grace"], "rows_per_unit": 3},
+        {"unit": "who", "rows_per_unit": table["who"]},
+    ):
+        with pytest.raises(dpkde.ParameterError) as caught:
+            dpkde.publish(table, **TERMS, **whose)
+        assert "Ada" not in str(caught.value)
+
+
 def test_arrays_and_sets_have_no_column_for_it() -> None:
     with pytest.raises(dpkde.SchemaError, match="columns with names"):
         dpkde.publish(np.zeros((5, 2)), **TERMS, **WHOSE)

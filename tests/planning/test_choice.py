@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -485,3 +486,20 @@ def test_the_table_of_a_real_survey_is_planned_fine_enough() -> None:
     )
     assert isinstance(plan.layout, SplineLayout)
     assert 0.13 * plan.layout.quality[1].error(0.5) < 1.5 * _error(plan)
+
+
+def test_rows_of_a_unit_are_foreseen_as_a_smaller_bound() -> None:
+    """Noise for c rows together at ε is that for one at ε/c, for whatever is planned before it."""
+    terms: dict[str, Any] = {
+        "kernel": dpkde.Gaussian(0.5),
+        "bounds": [(-4, 4)] * 2,
+        "expected_rows": 60_000,
+    }
+    for records in (1, 3, 10):
+        together = dpkde.plan(**terms, epsilon=1, unit="who", rows_per_unit=records)
+        alone = dpkde.plan(**terms, epsilon=Fraction(1, records))
+        assert together.layout.family == alone.layout.family
+        assert together.prediction is not None
+        assert alone.prediction is not None
+        assert together.prediction.noise == pytest.approx(alone.prediction.noise)
+        assert together.prediction.error == pytest.approx(alone.prediction.error)

@@ -267,6 +267,9 @@ def test_what_has_no_columns_is_refused(tmp_path: Path) -> None:
     with pytest.raises(dpkde.SchemaError, match="not one of those to publish"):
         open_points(TABLE, ["who", "a"], unit="who")
     assert open_points(TABLE, None, unit="who").columns == ("a",)
+    for points in ([], [{"a": 1.0, "who": 5}], [[1.0]], [TABLE], iter([TABLE])):
+        with pytest.raises(dpkde.SchemaError, match="name those to publish"):
+            open_points(points, None, unit="who")
     # Rows of an iterable are private, and so is what they are made of: no error tells of them.
     assert _labels_of_rows([[1.0], {"a": 1.0}, {"a": 1.0, "who": 5}, 3.0]) == [None, None, 5, None]
 

@@ -70,13 +70,18 @@ class Unit:
                 "how many rows of each may count, such as unit='patient_id', rows_per_unit=3"
             )
         if not isinstance(unit, str):
+            # Its type and no more: who hands over a column would read whole ids here.
             raise ParameterError(
-                f"unit is the name of a column, such as 'patient_id', got {unit!r}"
+                "unit must be the name of a column, such as 'patient_id', got "
+                f"{type(unit).__name__}"
             )
-        try:
-            return cls(unit, rows_per_unit)
-        except ParameterError as error:
-            raise ParameterError(f"unit, rows_per_unit: {error}") from None
+        if not is_whole(rows_per_unit) or not 1 <= rows_per_unit <= MOST_RECORDS:
+            typed = isinstance(rows_per_unit, (int, float, str))
+            told = repr(rows_per_unit) if typed else type(rows_per_unit).__name__
+            raise ParameterError(
+                f"rows_per_unit must be a whole number from 1 to {MOST_RECORDS:,}, got {told}"
+            )
+        return cls(unit, rows_per_unit)
 
     @classmethod
     def from_json(cls, entry: Any) -> Unit:

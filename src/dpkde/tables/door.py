@@ -50,6 +50,10 @@ NO_COLUMNS = (
     "these points have no column {!r}: to protect all the rows of somebody, give a table that has "
     "columns with names (a data frame, or a CSV or Parquet file)"
 )
+UNNAMED = (
+    "a list or an iterator has no header to tell its columns: with unit={!r} name those to "
+    "publish, as in columns=['age', 'stay'], or in the plan"
+)
 PointsLike = Any
 """An array of shape (n_points, dim), dense or sparse, a data frame, a path, a `CSV`, a list of
 rows, or an iterable of arrays; or of sets, where the domain is `Sets`."""
@@ -94,6 +98,10 @@ def open_points(
         check_known(points)
         if is_sparse(points) or hasattr(points, "__array__") or universe is not None:
             raise SchemaError(NO_COLUMNS.format(unit))
+        # Rows that are mappings would all be bad rows, and the budget spent on nothing. What is in
+        # the list is not asked: whether there is a row, and of what kind, is private.
+        if columns is None:
+            raise SchemaError(UNNAMED.format(unit))
     names = None if columns is None else tuple(str(name) for name in columns)
     if is_sparse(points):
         return open_sparse(points, names)
