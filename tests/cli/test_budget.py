@@ -67,6 +67,9 @@ def test_overspending_ends_in_one_line(table: str, capsys: pytest.CaptureFixture
     code, out, _ = dpkde_("budget", "show", "l.db", "--part", "b", capsys=capsys)
     assert "trips, part b\n" in out
     assert "left    ε = 0.5" in out
+    code, out, _ = dpkde_("budget", "show", "l.db", capsys=capsys)
+    assert "parts   a: left ε = " in out
+    assert "b: left ε = 0.5" in out
 
 
 CREATE = ("budget", "create", "l.db", "--dataset", "d", "--epsilon", "1")
@@ -81,6 +84,10 @@ CREATE = ("budget", "create", "l.db", "--dataset", "d", "--epsilon", "1")
         (
             "create n.db --dataset d --epsilon 1 --unit p",
             "give --unit and --rows-per-unit together",
+        ),
+        (
+            "create n.db --dataset d --epsilon 1 --unit p --rows-per-unit 0",
+            "--rows-per-unit must be a whole number from 1",
         ),
         ("create n.db --dataset d --epsilon 1 --adjacency replace --part a", "can change its part"),
         ("create l.db --dataset d --epsilon 1", "its total cannot be changed"),

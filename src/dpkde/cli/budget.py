@@ -155,13 +155,19 @@ def _show(
     lines = [
         named,
         f"  total   {amount(account.total)}",
-        f"  spent   {spent_in_words(account, part)}",
-        f"  left    {left_in_words(left, account.total)}",
+        f"  spent   {spent_in_words(account, part)}"
+        + (", of the part charged most" if account.parts and part is None else ""),
+        f"  left    {left_in_words(left, account.total)}"
+        + (", for the whole" if account.parts and part is None else ""),
         f"  for     {neighbours(account.total.adjacency, account.unit)}",
         f"  of      {counts(account)}",
     ]
-    if account.parts:
-        lines.append(f"  parts   {', '.join(account.parts)}")
+    if account.parts and part is None:
+        lines += [
+            f"{'  parts   ' if place == account.parts[0] else ' ' * 10}{place}: left "
+            f"{left_in_words(account.left(place), account.total)}"
+            for place in account.parts
+        ]
     if figure is not None:
         lines.append(f"  ε = {figure:.4g} {MARK}")
     for line in lines:

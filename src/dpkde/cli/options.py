@@ -234,7 +234,8 @@ TABLE = (
            default=...),
     Option("unit", "budget-create", str,
            "Whose records are protected together, such as patient_id. Default: one record."),
-    Option("rows_per_unit", "budget-create", whole, "How many records one of them has at most."),
+    Option("rows_per_unit", "budget-create", whole,
+           "How many records of each may count in one release, at most."),
     Option("part", "budget-create", str,
            "A part, such as 2026-01. Parts are disjoint: a release of one costs the others "
            "nothing. Repeat it for more.", many=True),

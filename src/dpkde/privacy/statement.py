@@ -54,7 +54,7 @@ _UNITS = {
     ),
 }
 _ALONE = "It protects one record; a person with several records is protected less."
-_WHOLE = "It protects each {} as a whole: at most {} of its records counted, however many it has."
+_WHOLE = "It protects each {} as a whole: at most {} of its records counted{}, however many it has."
 
 _MOST_SPENDS = 1100
 _DIGITS, _FEW_DIGITS = 512, 160
@@ -156,13 +156,13 @@ def neighbours(adjacency: Adjacency, unit: Unit) -> str:
     return words[adjacency].format(unit.name or unit)
 
 
-def protected(unit: Unit) -> str:
-    """Return whom a guarantee protects, as a sentence."""
+def protected(unit: Unit, where: str = "") -> str:
+    """Return whom a guarantee protects, as a sentence; of several releases, where records count."""
     if unit == ONE_RECORD:
         return _ALONE
     if unit.name is None:
         return f"It protects {unit} as a whole."
-    return _WHOLE.format(unit.name, unit.records)
+    return _WHOLE.format(unit.name, unit.records, where)
 
 
 def statement_to_json(statement: PrivacyStatement, version: int = 1) -> dict[str, Any]:

@@ -123,9 +123,22 @@ def test_kinds_of_spends_are_not_mixed(path: Path) -> None:
         spend(ledger, 1, dataset="d", unit=Unit("patient_id", 3))
     with pytest.raises(dpkde.BudgetError, match="this protects one record"):
         spend(ledger, 1, dataset="patients")
-    with pytest.raises(dpkde.BudgetError, match="with at most 2 records"):
-        spend(ledger, 1, dataset="patients", unit=Unit("patient_id", 2))
-    spend(ledger, 1, dataset="patients", unit=Unit("patient_id", 3))
+    with pytest.raises(dpkde.BudgetError, match="this protects one name with"):
+        spend(ledger, 1, dataset="patients", unit=Unit("name", 3))
+    with pytest.raises(dpkde.BudgetError, match="this protects 3 records"):
+        spend(ledger, 1, dataset="patients", unit=Unit(records=3))
+
+
+def test_fewer_records_of_the_same_units_add_up_and_more_are_refused(path: Path) -> None:
+    """Whom a release protects does not hang on how many of their records count."""
+    ledger = Ledger.create(path, dataset="patients", epsilon=1, unit="patient_id", rows_per_unit=3)
+    for records in (3, 2, 1):
+        spend(ledger, "0.25", unit=Unit("patient_id", records))
+    with pytest.raises(dpkde.BudgetError, match=r"counts up to 4: take rows_per_unit=3"):
+        spend(ledger, "0.25", unit=Unit("patient_id", 4))
+    assert Ledger.open(path).left().epsilon == Fraction(1, 4)
+    assert bool(ledger.verify())
+    assert "at most 3 of its records counted in any of these" in str(ledger.statement())
 
 
 def test_disjoint_parts_compose_in_parallel(path: Path) -> None:

@@ -204,7 +204,17 @@ class Account:
                 f"{self.name} is counted for adjacency={str(self.total.adjacency)!r}, and this "
                 f"asks for adjacency={str(guarantee.adjacency)!r}: the two do not add up"
             )
-        if unit != self.unit:
+        if unit == self.unit:
+            return
+        if unit.name is not None and unit.name == self.unit.name:
+            # Neighbours differ by all records of one of them, however few of these count.
+            if unit.records > self.unit.records:
+                raise BudgetError(
+                    f"a release of {self.name} counts at most {self.unit.records} records of each "
+                    f"{unit.name}, and this counts up to {unit.records}: take "
+                    f"rows_per_unit={self.unit.records} or less, or a ledger for more"
+                )
+        else:
             raise BudgetError(
                 f"{self.name} is counted for the unit {self.unit}, and this protects {unit}: the "
                 "two do not add up"

@@ -94,7 +94,7 @@ class Ledger:
             ``"add-remove"`` or ``"replace"``, for all releases.
         unit, rows_per_unit
             Whose records are protected together, such as ``"patient_id"``, and how many of each
-            count, as for `dpkde.publish`. Both or neither; None: one record.
+            may count in one release: fewer may, too. Both or neither; None: one record.
         parts
             Names of disjoint parts, such as months or regions, which compose in parallel: a release
             of one part costs the others nothing. The record itself has to decide which part it is
@@ -127,8 +127,8 @@ class Ledger:
             book = Book.of(rows)
             if name in book.accounts:
                 raise ParameterError(
-                    f"{target} has a data set {name!r} already: open it with "
-                    "dpkde.Ledger.open(path); its total cannot be changed"
+                    f"{target} has a data set {name!r} already: its total cannot be changed, and "
+                    "it can be used as it is"
                 )
             return [linked(rows, entry)], book.id
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,10 @@ from dpkde.privacy.ledger.words import amount
 ENDINGS = (".png", ".pdf", ".svg")
 _MOST_LINES = 14
 """Most lines that a legend names."""
+_COLORS = 10
+"""How many there are before they are used again."""
+_SHORT = timedelta(days=1)
+"""The least time to either side, where all was spent within it."""
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:
@@ -42,10 +46,13 @@ def draw(account: Account, path: str | os.PathLike[str]) -> None:
     limit, letter = (total.epsilon, "ε") if total.rho is None else (total.rho, "ρ")
     assert limit is not None
     courses = _courses(account)
-    for part, (times, values) in courses.items():
-        label = "whole data set" if part is None else f"part {part}"
+    for number, (part, (times, values)) in enumerate(courses.items()):
+        label = part or ("in none of these parts" if account.parts else "whole data set")
         moments = np.array(times, dtype="datetime64[s]")
-        axes.step(moments, values, where="post", marker="o", markersize=3, label=label)
+        style = "solid" if number < _COLORS else "dashed"
+        axes.step(
+            moments, values, where="post", linestyle=style, marker="o", markersize=3, label=label
+        )
     axes.axhline(float(limit), color="black", linewidth=1, linestyle="dashed")
     axes.annotate(
         f"total: {amount(total)}",
@@ -58,8 +65,11 @@ def draw(account: Account, path: str | os.PathLike[str]) -> None:
     axes.set_ylabel(f"{letter} spent")
     axes.set_title(account.name, parse_math=False)  # a name is no formula
     axes.tick_params(axis="x", rotation=20)
-    if 1 < len(courses) <= _MOST_LINES:
-        for text in axes.legend(fontsize="small", loc="center left").get_texts():
+    every = [moment for times, _ in courses.values() for moment in times]
+    if every and max(every) - min(every) < _SHORT:  # ticks within a day tell little
+        axes.set_xlim(min(every) - _SHORT, max(every) + _SHORT)  # type: ignore[arg-type]
+    if 1 < len(courses) <= _MOST_LINES:  # beside the lines, which it would hide
+        for text in figure.legend(fontsize="small", loc="outside right upper").get_texts():
             text.set_parse_math(False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that its font lacks

@@ -47,7 +47,7 @@ class LedgerStatement:
                 f"whenever and however each release is chosen from those before, is together "
                 f"{_bound(account)}-{kind}differentially private",
                 f"with respect to {neighbours(account.total.adjacency, account.unit)}.",
-                protected(account.unit),
+                protected(account.unit, " in any of these releases"),
                 *self._parts(),
                 "",
                 f"Spent so far: {spent_in_words(account)}. "

@@ -41,6 +41,6 @@ def left_in_words(left: Left, total: Guarantee) -> str:
     if left.delta and left.epsilon_with_delta:
         with_delta = f"ε = {at_most(left.epsilon_with_delta)} with δ = {at_most(left.delta)}"
         ways = [with_delta] if left.epsilon == left.epsilon_with_delta else [*ways, with_delta]
-    if total.delta:
+    if total.delta and left.rho:
         ways.append(f"ρ = {at_most(left.rho)}")
     return " or ".join(ways)
