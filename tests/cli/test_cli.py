@@ -127,6 +127,15 @@ def test_a_pilot_is_foretold_stated_and_can_be_left_out(
         assert ("  - pilot: ε = " in dpkde_("inspect", "r", capsys=capsys)[1]) == stated
 
 
+def test_a_plan_tells_what_a_unit_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["plan", "--bounds", "0:1", "--bandwidth", "0.2", "--expected-rows", "10000"]
+    base += ["--columns", "a", "--epsilon", "1", "--unit", "who", "--rows-per-unit"]
+    code, out, _ = dpkde_(*base, "3", capsys=capsys)
+    assert code == 0
+    assert "up to 3 rows of each who may count, with 3 times the noise of single rows" in out
+    assert "1 row of each who" in dpkde_(*base, "1", capsys=capsys)[1]
+
+
 def test_plan_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = ["plan", "--bounds", "0:1", "--bandwidth", "0.2", "--expected-rows", "10000"]
     code, out, _ = dpkde_(*base, "--epsilon", "0.1,1", capsys=capsys)

@@ -46,7 +46,7 @@ def plan(options: Options) -> None:
             raise ParameterError("--expected-rows is needed to predict an error")
         title = f"ρ = {options['rho']}" if one is None else f"ε = {one}"
         title += f", δ = {options['delta']}" if options["delta"] else ""
-        lines = [*_promised(drawn, options), *_considered(drawn), *_pilot(drawn)]
+        lines = [*_promised(drawn, options), *_considered(drawn), *_pilot(drawn), *_unit(drawn)]
         blocks.append("\n".join([title, *lines]))
     typer.echo("\n\n".join(blocks))
     low, high = density_range(drawn.frame, options["typical_density"])
@@ -84,6 +84,20 @@ def _pilot(plan: Plan) -> list[str]:
     return [
         f"  pilot: publish pays {float(plan.pilot):.0%} of the budget for a first look at the data "
         "and plans by it, if it counts the rows itself (no --expected-rows, no --plan)"
+    ]
+
+
+def _unit(plan: Plan) -> list[str]:
+    """Return what protecting all the rows of somebody does to the noise."""
+    records = plan.unit.records
+    if plan.unit.name is None:
+        return []
+    counts, times = "1 row", "the noise"
+    if records > 1:
+        counts, times = f"up to {records} rows", f"{records} times the noise"
+    return [
+        f"  unit: {counts} of each {plan.unit.name} may count, with {times} of single rows; "
+        "compare other --rows-per-unit, each with the --expected-rows that then count"
     ]
 
 
