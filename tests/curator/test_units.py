@@ -387,6 +387,8 @@ def test_nothing_of_rows_and_units_shows(tmp_path: Path) -> None:
         release = dpkde.publish(table.reset_index(drop=True), **TERMS, **WHOSE)
         assert release.count >= 1
         assert release.columns == ("a", "b")
+    for told in (repr(sketches[0]), repr(sketches[0].plan)):
+        assert ", for one who with at most 3 records" in told
     assert "secret" in repr(sketches[0])
 
 
