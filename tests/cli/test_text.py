@@ -112,7 +112,7 @@ def test_points_that_cannot_be_read_are_told(
 
 
 def test_a_list_of_files_is_told_how_to_go_on(table: str) -> None:
-    with pytest.raises(dpkde.SchemaError, match="sketch each file and add the sketches"):
+    with pytest.raises(dpkde.SchemaError, match="sketch each file and merge the sketches"):
         dpkde.publish([table, table], kernel=dpkde.Gaussian(1.0), epsilon=1, bounds=[(0, 1)] * 2)
 
 

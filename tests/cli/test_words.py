@@ -50,6 +50,10 @@ def test_a_slip_is_told_from_what_is_published(
         (f"publish t.csv {wide} {free}", []),
         (f"publish t.csv {free}", ["without --bounds"]),
         (f"publish dates.csv {wide} {free}", ["this release says next to nothing"]),
+        (
+            f"publish dates.csv --bounds 0:1 {free} --columns lat --unit lon --rows-per-unit 2",
+            ["only where there is an id"],
+        ),
         (f"publish dates.csv {wide} {free} --quiet", []),
     ):
         code, out, err = dpkde_(*command.split(), capsys=capsys)

@@ -387,6 +387,8 @@ def test_nothing_of_rows_and_units_shows(tmp_path: Path) -> None:
         release = dpkde.publish(table.reset_index(drop=True), **TERMS, **WHOSE)
         assert release.count >= 1
         assert release.columns == ("a", "b")
+    for told in (repr(sketches[0]), repr(sketches[0].plan)):
+        assert ", for one who with at most 3 records" in told
     assert "secret" in repr(sketches[0])
 
 
@@ -446,11 +448,11 @@ def test_query_mechanisms_refuse_units() -> None:
 
 
 def test_a_ledger_knows_whom_it_protects(tmp_path: Path) -> None:
-    """What protects others, or nobody in particular, is refused, and costs nothing."""
+    """What protects nobody in particular, or counts more, is refused, and costs nothing."""
     ledger = dpkde.Ledger.create(tmp_path / "l.db", dataset="visits", epsilon=3, **WHOSE)
     release = dpkde.publish(_table(), **TERMS, **WHOSE, ledger=ledger)
     assert release.privacy.unit == Unit("who", 3)
-    others: list[dict[str, Any]] = [{}, {"unit": "who", "rows_per_unit": 2}]
+    others: list[dict[str, Any]] = [{}, {"unit": "who", "rows_per_unit": 4}]
     for other in others:
         table = _table() if other else _table()[["a", "b"]]
         with pytest.raises(dpkde.BudgetError):
@@ -458,6 +460,12 @@ def test_a_ledger_knows_whom_it_protects(tmp_path: Path) -> None:
     sketch = dpkde.sketch(_table(), _plan())
     dpkde.publish(sketch, epsilon=1, ledger=ledger)
     assert ledger.left().epsilon == 1
+    fewer = dpkde.publish(_table(), **TERMS, unit="who", rows_per_unit=2, ledger=ledger)
+    assert ledger.left().epsilon == 0
+    fewer.save(tmp_path / "fewer.dpkde")
+    assert ledger.verify([tmp_path / "fewer.dpkde"])
+    with pytest.raises(dpkde.BudgetError, match="counts up to 6: take rows_per_unit=3 or less"):
+        dpkde.publish(dpkde.Sketch.merge([sketch, sketch]), epsilon=1, ledger=ledger)
     assert "each who as a whole" in str(ledger.statement())
 
 

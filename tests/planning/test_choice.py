@@ -243,7 +243,8 @@ def test_predictions_come_true(family: str, dim: int, epsilon: str) -> None:
     truth = dpkde.nonprivate.kde(points, queries, KERNEL)
     told: dict[str, Any] = {"epsilon": epsilon, "adjacency": "replace"}
     terms: dict[str, Any] = {**told, "kernel": KERNEL, "bounds": [(-4, 4)] * dim}
-    guesses = {"typical_density": float(truth.mean()), "expected_rows": len(points)}
+    guesses: dict[str, Any] = {"expected_rows": len(points)}
+    guesses["typical_density"] = float(truth.mean())
     plan = dpkde.plan(**terms, **guesses, family=family)
     sketch, errors = dpkde.sketch(points, plan), []
     for _ in range({1: 600, 2: 150, 3: 60}[dim]):

@@ -74,6 +74,7 @@ def _doubts(release: Release) -> Iterator[str]:
             "nothing. Rows count only where every column is a finite number (see --columns, "
             "--thousands, --decimal), and records of text only with as many fields as the header "
             "has (see --delimiter)"
+            + ("; under --unit only where there is an id" if release.plan.unit.name else "")
         )
     frame = release.plan.frame
     if frame.kernel.home == "space" and isinstance(frame.domain, Unbounded) and frame.dim <= 4:

@@ -23,7 +23,7 @@ from dpkde.errors import FormatError, MergeError
 from dpkde.families.base import Table
 from dpkde.kernels import Points
 from dpkde.numerics.pool import mapped
-from dpkde.planning.plan import Plan, check_plan, check_switch, describe, opened_plan
+from dpkde.planning.plan import Plan, check_plan, check_switch, describe, opened_plan, protecting
 from dpkde.planning.units import limit_under, with_unit
 from dpkde.privacy.amounts import ONE_RECORD, Bounds, Unit
 from dpkde.privacy.secrecy import sealed
@@ -133,7 +133,10 @@ class Sketch(Filed):
         )
 
     def __repr__(self) -> str:
-        return f"<Sketch (secret): {describe(self.plan)}, {self.plan.pair.bounds.cells} cells>"
+        return (
+            f"<Sketch (secret): {describe(self.plan)}, {self.plan.pair.bounds.cells} cells"
+            f"{protecting(self.plan)}>"
+        )
 
     @property
     def format_version(self) -> int:

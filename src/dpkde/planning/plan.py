@@ -216,7 +216,7 @@ class Plan(Filed):
             expectation += f", for α = {self.promise.alpha:g} at η = {self.promise.eta:g}"
         return (
             f"<Plan: {describe(self)}, {self.pair.bounds.cells} cells on a 2^-{self.bits} "
-            f"lattice{expectation}>"
+            f"lattice{protecting(self)}{expectation}>"
         )
 
 
@@ -227,6 +227,11 @@ def describe(plan: Plan) -> str:
         f"{kernel.name} σ={kernel.bandwidth!r}, {plan.layout.summary}, "
         f"{plan.frame.domain.kind}, d={plan.frame.dim}"
     )
+
+
+def protecting(plan: Plan) -> str:
+    """Return whom a plan protects, where that is not one record."""
+    return "" if plan.unit == ONE_RECORD else f", for {plan.unit}"
 
 
 def opened_plan(opened: Opened) -> Plan:

@@ -110,9 +110,9 @@ def _check_files(points: Sequence[Any]) -> None:
         for one in points
     ):
         raise SchemaError(
-            "a list of files is not read at once: make a plan, sketch each file and add the "
-            "sketches, as in dpkde.publish(sum(dpkde.sketch(path, plan) for path in paths), "
-            "epsilon=...)"
+            "a list of files is not read at once: make a plan, sketch each file and merge the "
+            "sketches, as in dpkde.publish(dpkde.Sketch.merge([dpkde.sketch(path, plan) for path "
+            "in paths]), epsilon=...)"
         )
 
 
