@@ -16,7 +16,8 @@ Entries are JSON objects; ``entry`` says which kind each is. Amounts are ``"p/q"
     ``of``, and the ``cost`` {epsilon, delta, rho} that stays.
 
 Nothing here depends on private values. Times are those of reservations, before any record is read:
-how long reading took would tell how many there are.
+how long reading took would tell how many there are. (Of releases that follow each other at once, as
+in a loop, the time between two reservations still does, to the second.)
 """
 
 from __future__ import annotations
