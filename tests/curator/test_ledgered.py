@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,20 @@ def test_a_promise_that_cannot_be_kept_costs_the_count(ledger: Ledger) -> None:
     assert 0 < booking.cost.epsilon < 1
     assert ledger.left().epsilon == 2 - booking.cost.epsilon
     assert "of ε = 1; refused, nothing was published" in str(ledger.statement())
+
+
+def test_an_error_of_the_callers_code_costs_all(ledger: Ledger) -> None:
+    """It is no refusal of dpkde's, whatever its type: the code may have seen records."""
+
+    def batches() -> Iterator[Any]:
+        yield POINTS
+        if POINTS[0, 0] > -9:  # a private value
+            raise dpkde.ParameterError("from outside")
+
+    with pytest.raises(dpkde.ParameterError, match="from outside"):
+        publish(points=batches(), expected_rows=300, ledger=ledger)
+    assert states(ledger) == [State.RESERVED]
+    assert ledger.left().epsilon == Fraction(3, 2)
 
 
 def test_what_is_wrong_with_a_request_costs_nothing(ledger: Ledger) -> None:

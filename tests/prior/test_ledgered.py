@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 
 import dpkde
 from dpkde.prior import PMW, LaplaceAnswers, Online, OurRelease, SmallDB, SyntheticRelease, answer
+from dpkde.privacy.amounts import COUNT, Amount
+from dpkde.privacy.laws import DiscreteLaplace
 from dpkde.privacy.ledger.book import State
 from dpkde.privacy.ledger.ledger import Ledger
 from dpkde.release.parts import LedgerEntry
@@ -87,7 +90,18 @@ def test_a_refusal_reduces_it_to_what_was_spent(ledger: Ledger) -> None:
             private.noisy_count(private.totals(), budget, amount)
             raise dpkde.AccuracyError("too few")
 
-    with pytest.raises(dpkde.AccuracyError):
-        answer(POINTS, QUERIES, mechanism=Refuses(), ledger=ledger, **TERMS)
+    class Overspends(Refuses):
+        def answer(self, private: Any, queries: Any, budget: Any) -> Any:
+            with contextlib.suppress(dpkde.AccuracyError):
+                super().answer(private, queries, budget)
+            budget.spend("more", Amount(epsilon=Fraction(1)), DiscreteLaplace, COUNT)
+
+    with pytest.raises(dpkde.BudgetError):
+        answer(POINTS, QUERIES, mechanism=Overspends(), ledger=ledger, **TERMS)
     assert entries(ledger) == [("answers", State.REFUSED)]
     assert ledger.left().epsilon == 2 - Fraction(1, 4)
+    # What somebody else's mechanism raises may hang on anything, and is charged in full.
+    with pytest.raises(dpkde.AccuracyError):
+        answer(POINTS, QUERIES, mechanism=Refuses(), ledger=ledger, **TERMS)
+    assert entries(ledger) == [("answers", State.REFUSED), ("answers", State.RESERVED)]
+    assert ledger.left().epsilon == 1 - Fraction(1, 4)

@@ -156,6 +156,12 @@ def test_a_cell_whose_methods_raise_is_nobodys() -> None:
             raise RuntimeError("secret")
 
     assert _listed(labels_in_cells([Bad(3), 4]))[1] == 4
+    # pandas asks decimals whether they are null, and one that signals raises.
+    for bad in (Bad(3), Decimal("sNaN"), Fraction(1, 3)):
+        frame = pd.DataFrame({"who": pd.Series([bad, 4], dtype=object), "a": 0.0})
+        assert _labels(frame) == [None, 4]
+        late = pd.DataFrame({"who": pd.Series(["x"] * 200 + [bad], dtype=object), "a": 0.0})
+        assert _labels(late) == [b"x"] * 200 + [None]
 
 
 @pytest.mark.parametrize("kind", "bhilqBHILQfd")

@@ -175,6 +175,8 @@ def labels_in_series(series: Any, strings: Callable[[Any], Labels | None]) -> La
     values = strings(series)
     if values is not None:
         return values
+    if str(series.dtype) in ("Object", "String"):  # of pandas: to look for nulls asks the cells
+        return labels_in_cells(series.to_list())
     if not series.null_count():
         cells = series.to_numpy()
         return labels_in_numbers(cells) if cells.dtype.kind in NUMBERS else labels_in_cells(cells)

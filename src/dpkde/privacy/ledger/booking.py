@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from traceback import walk_tb
 from typing import TypeVar
 
 from dpkde.errors import DpkdeError, ParameterError
@@ -103,10 +104,10 @@ def reserving(page: Page | None, budget: Budget, kind: str) -> Iterator[Reservat
 
     Guarantee
     ---------
-    The debit is on the disk before anything inside runs. An orderly refusal inside (a `DpkdeError`)
-    reduces it to what the budget debited until then, which was done before each draw and hangs on
-    nothing that was not drawn. Whatever else ends it (an interrupt, a defect, a kill) leaves it
-    whole.
+    The debit is on the disk before anything inside runs. An orderly refusal inside (a `DpkdeError`
+    that dpkde itself raised) reduces it to what the budget debited until then, which was done
+    before each draw and hangs on nothing that was not drawn. Whatever else ends it (an interrupt, a
+    defect, a kill, an error of the caller's code, which may have seen records) leaves it whole.
     """
     if page is None:
         yield None
@@ -122,6 +123,13 @@ def reserving(page: Page | None, budget: Budget, kind: str) -> Iterator[Reservat
     reservation = Reservation(page.ledger, booking)
     try:
         yield reservation
-    except DpkdeError:
-        reservation.refused(budget)
+    except DpkdeError as error:
+        if _is_ours(error):
+            reservation.refused(budget)
         raise
+
+
+def _is_ours(error: DpkdeError) -> bool:
+    """Tell whether dpkde raised an error, and not a kernel, a family or points of the caller's."""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == "dpkde"
