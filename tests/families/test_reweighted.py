@@ -132,15 +132,22 @@ def test_the_model_of_a_release_helps_its_views() -> None:
     np.testing.assert_allclose(
         same.kde(queries, clip=False), release._assistance.look(located).unbiased, rtol=1e-9
     )
-    for other in (dpkde.Gaussian(3.8), dpkde.Gaussian([3.0, 3.5, 4.0, 3.0, 3.0, 3.0])):
-        view = release.with_kernel(other)
-        truth = dpkde.nonprivate.kde(points, queries, other)
-        plain, helped = (
-            np.abs(view.kde(queries, assisted=a) - truth).mean() for a in (False, True)
-        )
-        assert helped < 0.5 * plain
-        low, high = view.interval(queries, 1 - 1e-7)
+    others = (dpkde.Gaussian(3.8), dpkde.Gaussian([3.0, 3.5, 4.0, 3.0, 3.0, 3.0]))
+    truths = [dpkde.nonprivate.kde(points, queries, other) for other in others]
+    for other, truth in zip(others, truths, strict=True):
+        low, high = release.with_kernel(other).interval(queries, 1 - 1e-7)
         assert ((low <= truth) & (truth <= high)).all()
+    # Over the noise the error of helped answers is 0.34 and 0.29 of plain ones' on average, and
+    # varies by 0.6 of itself: of 40 releases the mean is eight deviations below 0.7.
+    sketch, errors = dpkde.sketch(points, release.plan), np.zeros((2, 2))
+    for _ in range(40):
+        again = dpkde.publish(sketch, epsilon=2)
+        for k, (other, truth) in enumerate(zip(others, truths, strict=True)):
+            view = again.with_kernel(other)
+            for assisted in (False, True):
+                answers = view.kde(queries, assisted=assisted)
+                errors[k, int(assisted)] += np.abs(answers - truth).mean()
+    assert (errors[:, 1] < 0.7 * errors[:, 0]).all()
 
 
 @pytest.mark.parametrize("ratios", [[2.0, 2.0, 2.0], [0.5, 1.0, 3.0]], ids=str)
