@@ -18,6 +18,8 @@ _MOST_LINES = 14
 """Most lines that a legend names."""
 _COLORS = 10
 """How many there are before they are used again."""
+_MOST_DAYS = 6
+"""Fewer days than this are told one by one."""
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:
@@ -46,10 +48,16 @@ def draw(account: Account, path: str | os.PathLike[str]) -> None:
     courses = _courses(account)
     for number, (part, (days, values)) in enumerate(courses.items()):
         label = part or ("in none of these parts" if account.parts else "whole data set")
-        moments = np.array(days, dtype="datetime64[D]")
-        style = "solid" if number < _COLORS else "dashed"
+        # From nothing on the day before to a day behind the last: no time of day is kept.
+        moments = np.array([days[0], *days, days[-1]], dtype="datetime64[D]")
+        moments += np.array([-1, *[0] * len(days), 1], dtype="timedelta64[D]")
         axes.step(
-            moments, values, where="post", linestyle=style, marker="o", markersize=3, label=label
+            moments,
+            [0.0, *values, values[-1]],
+            where="post",
+            linestyle="solid" if number < _COLORS else "dashed",
+            linewidth=1.5 + 4 * (1 - (number + 1) / len(courses)),  # one shows under the next
+            label=label,
         )
     axes.axhline(float(limit), color="black", linewidth=1, linestyle="dashed")
     axes.annotate(
@@ -62,6 +70,12 @@ def draw(account: Account, path: str | os.PathLike[str]) -> None:
     if account.history:  # a day on either side, since all may be of one
         ends = [matplotlib.dates.datestr2num(booking.date) for booking in account.history]
         axes.set_xlim(min(ends) - 1, max(ends) + 1)
+        few = max(ends) - min(ends) < _MOST_DAYS  # no hours between
+        locator = matplotlib.dates.AutoDateLocator(minticks=2, maxticks=8)
+        axes.xaxis.set_major_locator(matplotlib.dates.DayLocator() if few else locator)
+        axes.xaxis.set_major_formatter(matplotlib.dates.DateFormatter("%Y-%m-%d"))
+    else:
+        axes.set_xticks([])
     axes.set_ylim(0, 1.15 * float(limit))
     axes.set_ylabel(f"{letter} spent")
     axes.set_title(account.name, parse_math=False)  # a name is no formula
@@ -78,7 +92,7 @@ def _courses(account: Account) -> dict[str | None, tuple[list[str], list[float]]
     """Return days and what was spent at each, for the whole and for parts that were spent on."""
     parts = dict.fromkeys(booking.part for booking in account.history)
     courses: dict[str | None, tuple[list[str], list[float]]] = {}
-    for part in parts or {None: None}:
+    for part in parts:
         spent = NOTHING
         days: list[str] = []
         values: list[float] = []
