@@ -347,10 +347,13 @@ def _line(records: int) -> dpkde.Plan:
 
 @pytest.mark.audit
 def test_the_audit_passes_and_sees_much_of_epsilon() -> None:
-    """A unit on a node moves one cell by c: power 1 − 10⁻⁶ to see half of ε."""
-    result = audit(_published(_line(4)), CROWD, CROWD + ONE_RICH, trials=8_000)
+    """A unit on a node moves one cell by c; of thirty audits the least saw 0.91.
+
+    The mutants' bounds were 1.84 and more, and 3.15 and more.
+    """
+    result = audit(_published(_line(4)), CROWD, CROWD + ONE_RICH, trials=60_000)
     assert not result.refutes(EPSILON)
-    assert result.epsilon_lower > 0.7
+    assert result.epsilon_lower > EPSILON / 3
 
 
 @pytest.mark.audit
@@ -358,8 +361,8 @@ def test_mutant_that_keeps_one_row_more() -> None:
     """Two enter where one is claimed: ε is twice that."""
     two, one = _line(2), Unit("who", 1)
     mutant = _published(two, one)
-    assert audit(mutant, CROWD, CROWD + ONE_RICH, trials=8_000).refutes(EPSILON)
-    assert not audit(_published(two), CROWD, CROWD + ONE_RICH, trials=8_000).refutes(EPSILON)
+    assert audit(mutant, CROWD, CROWD + ONE_RICH, trials=60_000).refutes(EPSILON)
+    assert not audit(_published(two), CROWD, CROWD + ONE_RICH, trials=60_000).refutes(EPSILON)
 
 
 @pytest.mark.audit
@@ -367,8 +370,8 @@ def test_mutant_that_prices_the_root_of_c() -> None:
     """Nine rows at the price of three: as for independent noise, and records are not."""
     nine, root = _line(9), Unit("who", math.isqrt(9))
     mutant = _published(nine, root)
-    assert audit(mutant, CROWD, CROWD + ONE_RICH, trials=8_000).refutes(EPSILON)
-    assert not audit(_published(nine), CROWD, CROWD + ONE_RICH, trials=8_000).refutes(EPSILON)
+    assert audit(mutant, CROWD, CROWD + ONE_RICH, trials=60_000).refutes(EPSILON)
+    assert not audit(_published(nine), CROWD, CROWD + ONE_RICH, trials=60_000).refutes(EPSILON)
 
 
 # What is said

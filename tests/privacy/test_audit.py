@@ -148,9 +148,12 @@ def test_pairs_pass() -> None:
     ids=["hats", "cubic", "line", "fastgauss", "hashing", "signs"],
 )
 def test_tables_of_cells_pass(family: Family, power: float) -> None:
-    """A record on a node of hat splines moves one cell by all it has: the audit sees much of ε."""
+    """A record on a node of hat splines moves one cell by all it has: the audit sees much of ε.
+
+    Of 60,000 outputs it saw 0.79 to 1.02 in fifty runs, where 0.525 is asked.
+    """
     kernel = dpkde.Hat(1.0) if family.name == "hashing" else dpkde.Gaussian(1.0)
-    plan = dpkde.plan(kernel=kernel, bounds=[(-2, 2)], epsilon=EPSILON, family=family)
+    plan = dpkde.plan(kernel=kernel, bounds=[(-2, 2)], epsilon=EPSILON, family=family, seed=1)
     mechanism = _drawn(plan, epsilon=EPSILON)
     # The whole road gives the same, cell by cell; with a scale half as large the largest
     # difference of the distributions is 0.125, seven of its standard deviations beyond the limit.
@@ -158,9 +161,10 @@ def test_tables_of_cells_pass(family: Family, power: float) -> None:
     for one, other in zip(whole.T, mechanism([0.3], 30_000).T, strict=True):
         assert ks_2samp(one, other, method="asymp").pvalue > 1e-11
     for left, right in (([-1.0], [1.0]), ([-2.0, 0.0], [-2.0, 1.5]), ([0.0], [0.5])):
-        result = audit(mechanism, left, right, trials=12_000)
+        telling = left == [-1.0]
+        result = audit(mechanism, left, right, trials=60_000 if telling and power else 12_000)
         assert not result.refutes(EPSILON)
-        if left == [-1.0]:
+        if telling:
             assert result.epsilon_lower >= power * EPSILON / 2
 
 
