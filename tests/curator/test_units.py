@@ -214,7 +214,10 @@ def test_pilots_and_means_are_for_units_too() -> None:
 
 
 def test_errors_are_foreseen_and_grow_with_c() -> None:
-    """Ten releases: their errors are within a third of what the plan told, and three times more."""
+    """The errors of 200 releases are within 1.6 of what the plan told, and grow with c.
+
+    Means vary by 2%; they were 0.87 to 0.94 of what was told, and 2.67 to 2.81 times as large.
+    """
     table = _table(60_000, 20_000)
     table["who"] = np.arange(60_000) // 3
     queries = np.random.default_rng(1).normal(size=(60, 2))
@@ -225,7 +228,7 @@ def test_errors_are_foreseen_and_grow_with_c() -> None:
         plan = dpkde.plan(**{**TERMS, "epsilon": 0.2}, **whose, expected_rows=60_000)
         points = table if whose else table[["a", "b"]]
         sketch = dpkde.sketch(points, plan)
-        releases = [dpkde.publish(sketch, epsilon=0.2, expected_rows=60_000) for _ in range(10)]
+        releases = [dpkde.publish(sketch, epsilon=0.2, expected_rows=60_000) for _ in range(200)]
         errors[records] = np.mean([np.abs(r.kde(queries) - truth).mean() for r in releases])
         assert plan.prediction is not None
         assert 0.6 < errors[records] / plan.prediction.error < 1.6
