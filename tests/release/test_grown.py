@@ -23,12 +23,12 @@ from dpkde.release import container
 from dpkde.release.parts import (
     KINDS,
     NO_PARTS,
-    ColumnType,
     ColumnTypes,
     LedgerEntry,
     Parts,
     UnknownPart,
 )
+from dpkde.space.moments import ColumnType
 from grown import (
     GOLDEN,
     GROWN,

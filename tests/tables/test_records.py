@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
 import itertools
+import lzma
 import math
 import random
 import re
@@ -631,6 +633,9 @@ def test_encodings() -> None:
 def _pack(kind: str, text: bytes) -> bytes:
     if kind == ".gz":
         return gzip.compress(text[:50]) + gzip.compress(text[50:])  # in two members
+    if kind in (".bz2", ".xz"):
+        pack = bz2.compress if kind == ".bz2" else lzma.compress
+        return pack(text[:50]) + pack(text[50:])
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
         stream.write(text)
@@ -638,7 +643,7 @@ def _pack(kind: str, text: bytes) -> bytes:
     return packed
 
 
-@pytest.mark.parametrize("kind", [".gz", ".zst"])
+@pytest.mark.parametrize("kind", [".gz", ".bz2", ".xz", ".zst"])
 def test_packed_files(kind: str, tmp_path: Path) -> None:
     text, frame = pandas_text()
     path = tmp_path / f"t.csv{kind}"
@@ -658,7 +663,7 @@ def test_packed_files(kind: str, tmp_path: Path) -> None:
     with pytest.raises(dpkde.SchemaError, match="is not a table that can be read"):
         open_points(tmp_path / f"t{kind}")
     with pytest.raises(dpkde.SchemaError, match="unpack it first"):
-        open_points(tmp_path / "t.csv.bz2")
+        open_points(tmp_path / "t.csv.zip")
 
 
 def test_zstandard_from_its_own_program(tmp_path: Path) -> None:

@@ -165,14 +165,15 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(dpkde.SchemaError, match="real numbers") as error:
         open_points(tmp_path / "s.npy")
     assert "secret" not in str(error.value)
-    with pytest.raises(dpkde.SchemaError, match=r"use .csv, .tsv, .txt, .parquet, .pq, .npy \("):
+    with pytest.raises(
+        dpkde.SchemaError,
+        match=r"use .csv, .*, .npy \(text also as .gz",
+    ):
         open_points(tmp_path / "t.xlsx")
     with pytest.raises(FileNotFoundError):
         open_points(tmp_path / "nothing.csv")
     with pytest.raises(FileNotFoundError):
         open_points(tmp_path / "nothing.parquet")
-    with pytest.raises(dpkde.SchemaError, match="lazy"):
-        open_points(pl.from_pandas(FRAME).lazy())
 
 
 def test_damage_in_the_middle_of_a_file_is_told_without_its_contents(tmp_path: Path) -> None:
@@ -243,7 +244,7 @@ def test_values_do_not_decide_whether_a_table_is_read() -> None:
             assert release.dim == 1
     refused: list[list[Any]] = [
         [pl.DataFrame({"a": [1]}, schema={"a": pl.Int128}), pl.DataFrame(schema={"a": pl.Int128})],
-        [pl.DataFrame({"a": ["1"]}).cast(pl.Decimal(10, 2))],
+        [pl.DataFrame({"a": ["1"]}), pl.DataFrame({"a": ["x"]})],
         [pd.DataFrame([[1, 2]], columns=["a", "a"])],
         [pa.record_batch({"a": [[1]]})],
     ]
@@ -525,13 +526,15 @@ def test_what_was_read_before_is_refused_before_anything_is_spent() -> None:
         dpkde.publish(stream, **terms)
 
 
-def test_arrow_that_is_not_known_here() -> None:
+def test_arrow_without_columns() -> None:
     na = importlib.import_module("nanoarrow")
-    for strange in (na.Array([1.0], na.float64()), na.c_array([1.0], na.float64())):
-        with pytest.raises(dpkde.SchemaError, match=r"pyarrow.table\(points\)"):
+    for strange in (
+        na.Array([1.0], na.float64()),
+        na.c_array([1.0], na.float64()),
+        na.ArrayStream([1.0], na.float64()),
+    ):
+        with pytest.raises(dpkde.SchemaError, match="make a table of it"):
             open_points(strange)
-    with pytest.raises(dpkde.SchemaError, match=r"pyarrow.table\(points\)"):
-        open_points(na.ArrayStream([1.0], na.float64()))
 
 
 class Located(pd.DataFrame):  # type: ignore[misc]

@@ -24,7 +24,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -38,6 +37,7 @@ from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.privacy.amounts import is_quotable
 from dpkde.release import container
 from dpkde.release.container import Arrays
+from dpkde.space.moments import ColumnType
 
 if TYPE_CHECKING:
     from dpkde.planning.plan import Plan
@@ -94,16 +94,6 @@ class Part(ABC):
     def check(self, holder: Plan | SyntheticRelease) -> None:
         """Raise ParameterError where it does not fit the plan, or the points, in its file."""
         return
-
-
-class ColumnType(StrEnum):
-    """What the numbers of a column stand for."""
-
-    NUMBER = "number"
-    DATE = "date"
-    """Days since 1970-01-01."""
-    INSTANT = "instant"
-    """Seconds since 1970-01-01T00:00:00Z."""
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,9 @@ bounds, bandwidth, names or a plan tell it.
 
 from __future__ import annotations
 
-import inspect
-import os
-import weakref
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -26,61 +20,50 @@ from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
 from dpkde.privacy.secrecy import unseen
+from dpkde.space.moments import ColumnType
+from dpkde.tables import once
+from dpkde.tables.arrow import is_stream, is_table, open_stream
 from dpkde.tables.cells import NUMBERS, records_in
+from dpkde.tables.foreign import of_caller, stream
 from dpkde.tables.frames import is_frame, open_frame
 from dpkde.tables.labels import Labelled, labels_in_cells
-from dpkde.tables.source import Piece, Source, chunk_rows, slices
-from dpkde.tables.streams import suffix
+from dpkde.tables.source import Piece, Source, chunk_rows, slices, standing_for
 
-_FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".npy")
-_used: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-_used_up: deque[Any] = deque(maxlen=64)
-"""Iterators that were read here: a second reading would find nothing, and publish it. Of
-Python's own there are no weak references: the last few are remembered once they are used up, when
-they hold nothing themselves."""
+Types = Sequence[ColumnType] | None
 
 
-def open_batches(points: Any, names: tuple[str, ...] | None, unit: str | None = None) -> Source:
+def open_batches(
+    points: Any,
+    names: tuple[str, ...] | None,
+    unit: str | None = None,
+    types: Types = None,
+) -> Source:
     """Return a list or iterator as a source.
 
     Where rows are somebody's, frames and mappings tell whose; other rows are nobody's.
     """
-    if hasattr(type(points), "__arrow_c_array__") or (
-        hasattr(type(points), "__arrow_c_stream__") and not hasattr(type(points), "__next__")
-    ):
-        raise SchemaError(
-            f"{type(points).__name__} is not read here: make an Arrow table of it, as in "
-            "pyarrow.table(points)"
-        )
     try:
         if isinstance(points, (Mapping, Set, bytes, bytearray, memoryview)):
             raise TypeError  # iterable, but not in rows
-        once = iter(points) is points
+        used_up = iter(points) is points
     except Exception:
         raise SchemaError(
             "points must be an array, a data frame, a path, a list of rows or an iterable of "
             f"arrays, got {type(points).__name__}"
         ) from None
-    if isinstance(points, (list, tuple)):
-        _check_files(points)
-    used = inspect.isgenerator(points) and inspect.getgeneratorstate(points) == inspect.GEN_CLOSED
-    used = used or _used.get(id(points)) is points or any(points is one for one in _used_up)
-    if once and used:
-        raise SchemaError(
-            f"this {type(points).__name__} was read before, and nothing is left of it: make it anew"
-        )
+    if used_up:
+        once.check_unused(points)
     # With one column a flat list holds one cell per record, so nothing has to tell their number.
     dim = None if names is None else len(names)
 
     def read(wide: int | None) -> Iterator[Piece]:
-        with suppress(TypeError):
-            if once:
-                _used[id(points)] = points
-        yield from _batches(points, names, wide, unit)
-        if once and id(points) not in _used:
-            _used_up.append(points)
+        if used_up:
+            once.begun(points)
+        yield from _batches(points, names, wide, unit, types)
+        if used_up:
+            once.ended(points)
 
-    return Source(partial(read, dim), dim, names, once=once, wide=read, unit=unit)
+    return Source(partial(read, dim), dim, names, once=used_up, wide=read, unit=unit)
 
 
 def open_cells(rows: NDArray[Any], names: tuple[str, ...] | None) -> Source:
@@ -98,24 +81,6 @@ def open_cells(rows: NDArray[Any], names: tuple[str, ...] | None) -> Source:
     return Source(partial(read, dim), dim, names, size=len(rows))
 
 
-def _check_files(points: Sequence[Any]) -> None:
-    """Refuse a list of nothing but paths: each is a table, none a record.
-
-    Texts are taken for paths only where there are such files: a fact of the caller's disk, and
-    nothing that a record of numbers could be.
-    """
-    if points and all(
-        issubclass(type(one), os.PathLike)
-        or (type(one) is str and suffix(Path(one))[0] in _FILES and Path(one).is_file())
-        for one in points
-    ):
-        raise SchemaError(
-            "a list of files is not read at once: make a plan, sketch each file and merge the "
-            "sketches, as in dpkde.publish(dpkde.Sketch.merge([dpkde.sketch(path, plan) for path "
-            "in paths]), epsilon=...)"
-        )
-
-
 def array_pieces(rows: NDArray[Any]) -> Iterator[Piece]:
     """Return the pieces of an array."""
     step = chunk_rows(rows.shape[1] if rows.ndim > 1 else 1)
@@ -123,11 +88,17 @@ def array_pieces(rows: NDArray[Any]) -> Iterator[Piece]:
 
 
 def _batches(
-    points: Iterable[Any], columns: Sequence[str] | None, dim: int | None, unit: str | None
+    points: Iterable[Any],
+    columns: Sequence[str] | None,
+    dim: int | None,
+    unit: str | None,
+    types: Types,
 ) -> Iterator[Piece]:
     rows: list[Any] = []
-    for element in points:
-        batch = _batch(element, columns, dim, unit)
+    what = f"this {type(points).__name__}"
+    elements = points if isinstance(points, (list, tuple)) else stream(what, points, of_caller)
+    for element in elements:
+        batch = _batch(element, columns, dim, unit, types)
         if batch is None:
             rows += _listed(element, dim)
             if len(rows) >= chunk_rows(dim or 1):
@@ -139,13 +110,21 @@ def _batches(
 
 
 def _batch(
-    element: Any, columns: Sequence[str] | None, dim: int | None, unit: str | None
+    element: Any,
+    columns: Sequence[str] | None,
+    dim: int | None,
+    unit: str | None,
+    types: Types,
 ) -> Iterator[Piece] | None:
     """Return the pieces of a batch; None where the element is a row, or rows of cells."""
+    if is_table(element):
+        return standing_for(open_stream(element, columns, unit), types).read()
     if is_frame(element):
         if not hasattr(type(element), "columns") and dim not in (1, None):
             return None  # a column of a frame, where rows are wider: one of its rows
-        return open_frame(element, columns, unit).read()
+        return standing_for(open_frame(element, columns, unit), types).read()
+    if is_stream(element):
+        return standing_for(open_stream(element, columns, unit), types).read()
     if not _is_array(element) and callable(getattr(type(element), "__array__", None)):
         element = unseen(np.asanyarray, element)
     if not _is_array(element) or element.dtype.kind not in NUMBERS:

@@ -2,106 +2,123 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
 from dpkde.tables.arrays import as_rows
-from dpkde.tables.labels import NO_LABELS, Labelled, is_label_type, labels_in_arrow
-from dpkde.tables.source import Piece, Source, chunk_rows, columns_and_unit, no_rows, slices
+from dpkde.tables.arrow import Chosen, arrow
+from dpkde.tables.source import Piece, Source, chunk_rows, no_rows, slices
 from dpkde.tables.streams import guarded
 
+if TYPE_CHECKING:
+    from dpkde.tables.places import Place
 
-def open_parquet(path: Path, columns: Sequence[str] | None, unit: str | None = None) -> Source:
-    """Return a Parquet file as a source; columns have to be of a numeric type."""
-    pa, pq = _arrow("pyarrow"), _arrow("pyarrow.parquet")
-    schema = _guarded(path, lambda: pq.read_schema(path))
-    names, places, whose = columns_and_unit(schema.names, columns, unit, path.name)
-    if whose is not None and not is_label_type(kind := schema.field(whose).type):
-        raise SchemaError(NO_LABELS.format(unit, f"{path.name} is of type {kind}"))
-    for name, place in zip(names, places, strict=True):
-        kind = schema.field(place).type
-        kinds = pa.types  # a column of nulls alone has a type of its own
-        tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_null)
-        if not any(test(kind) for test in tests):
-            raise SchemaError(
-                f"column {name!r} of {path.name} is of type {kind}, not a number; if it holds "
-                "numbers, read it with pandas and cast it: "
-                f"pandas.to_numeric(frame[{name!r}], errors='coerce')"
-            )
 
-    def read() -> Iterator[Piece]:
+def open_parquet(place: Place, columns: Sequence[str] | None, unit: str | None = None) -> Source:
+    """Return a Parquet file as a source; columns have to be of a type that is a number."""
+    parquet = arrow("pyarrow.parquet", "Parquet files")
+    damaged = _damaged(place)
+
+    def opened() -> Any:
         # Without these two settings a single large row group is held in memory whole.
-        file = _guarded(path, lambda: pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16))
-        with file:
-            read = [*names, *([] if unit is None else [unit])]
-            batches = file.iter_batches(batch_size=chunk_rows(len(names)), columns=read)
-            while (batch := _guarded(path, lambda: next(batches, None))) is not None:
-                labelled = None if unit is None else partial(_labelled, batch, names, unit)
-                yield Piece(partial(_columns, batch, names), batch.num_rows, labelled)
+        file = place if isinstance(place, Path) else arrow().PythonFile(place.open("rb"), mode="r")
+        return parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 16)
 
-    size = _guarded(path, lambda: pq.read_metadata(path)).num_rows
-    return Source(read, len(names), names, size=size, unit=unit)
+    with guarded(damaged, opened) as file:
+        schema, size = file.schema_arrow, file.metadata.num_rows
+    chosen = Chosen.among(schema, columns, unit, place.name)
+    needed, chosen = chosen.first()
+    read = [schema.names[place] for place in needed]
 
+    def batches() -> Iterator[Any]:
+        with guarded(damaged, opened) as file:
+            found = file.iter_batches(batch_size=chunk_rows(len(chosen.names)), columns=read)
+            while (batch := guarded(damaged, lambda: next(found, None))) is not None:
+                yield batch.select(read)
 
-def _labelled(batch: Any, names: Sequence[str], unit: str) -> Labelled:
-    return _columns(batch, names), labels_in_arrow(batch.column(unit))
-
-
-def _columns(batch: Any, names: Sequence[str]) -> NDArray[Any]:
-    """Return columns of an Arrow batch side by side; nulls become NaN."""
-    arrays = [batch.column(name) for name in names]
-    single = all(str(array.type) == "float" for array in arrays)
-    rows = np.empty((batch.num_rows, len(names)), dtype=np.float32 if single else np.float64)
-    for k, array in enumerate(arrays):
-        rows[:, k] = array.to_numpy(zero_copy_only=False)
-        if array.null_count:
-            rows[np.asarray(array.is_null()), k] = np.nan
-    return rows
+    return chosen.source(batches, size=size)
 
 
-def open_npy(path: Path, columns: Sequence[str] | None, unit: str | None = None) -> Source:
+def open_npy(place: Place, columns: Sequence[str] | None, unit: str | None = None) -> Source:
     """Return a ``.npy`` file of a two-dimensional array as a source."""
     if unit is not None:
-        raise SchemaError(f"{path.name} has no column {unit!r}, nor any other with a name")
-    array = _guarded(path, lambda: np.load(path, mmap_mode="r", allow_pickle=False))
+        raise SchemaError(f"{place.name} has no column {unit!r}, nor any other with a name")
+    array = guarded(_damaged(place), lambda: _npy(place))
     if not isinstance(array, np.ndarray):
-        raise SchemaError(f"{path.name} does not hold one array")
+        raise SchemaError(f"{place.name} does not hold one array")
     names = None if columns is None else tuple(str(name) for name in columns)
     if array.ndim == 1 and not array.size:
         return no_rows(names)
-    count, dim = as_rows(array, None, path.name).shape
+    count, dim = as_rows(array, None, place.name).shape
     if names is not None and len(names) != dim:
-        raise SchemaError(f"{path.name} has {dim} columns, not {len(names)}")
-    read = partial(slices, partial(_copy_rows, path), count, chunk_rows(dim))
-    return Source(read, dim, names, size=count)
+        raise SchemaError(f"{place.name} has {dim} columns, not {len(names)}")
+    if isinstance(place, Path):
+        rows = partial(_copy_rows, place)
+        return Source(partial(slices, rows, count, chunk_rows(dim)), dim, names, size=count)
+    return Source(partial(_pieces_elsewhere, place), dim, names, size=count)
 
 
-def _copy_rows(path: Path, start: int, stop: int) -> NDArray[Any]:
+def _npy(place: Place) -> Any:
+    """Return an array without its numbers in memory: a map of the file, or its shape alone."""
+    if isinstance(place, Path):
+        return np.load(place, mmap_mode="r", allow_pickle=False)
+    with place.open("rb") as file:
+        shape, _, dtype = _header(file)
+    return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, order and type of an array, whose numbers follow in the file."""
+    major, _ = np.lib.format.read_magic(file)
+    read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}[major]
+    shape, fortran, dtype = read(file)
+    if dtype.hasobject or (fortran and len(shape) > 1 and 1 not in shape):
+        raise SchemaError("arrays elsewhere are read row by row: np.ascontiguousarray makes one")
+    return shape, fortran, dtype
+
+
+def _pieces_elsewhere(place: Place) -> Iterator[Piece]:
+    """Yield the rows of an array that there is no map of."""
+    with place.open("rb") as file:
+        (count, *rest), _, dtype = guarded(_damaged(place), partial(_header, file))
+        dim = rest[0] if rest else 1
+        step = chunk_rows(dim)
+        for start in range(0, count, step):
+            rows = min(step, count - start)
+            size = rows * dim * dtype.itemsize
+            data = guarded(_damaged(place), partial(_exactly, file, size))
+            yield Piece(partial(_rows_of, data, dtype, (rows, dim)), rows)
+
+
+def _exactly(file: Any, size: int) -> bytes:
+    data = bytes(file.read(size))
+    if len(data) != size:
+        raise EOFError
+    return data
+
+
+def _rows_of(data: bytes, dtype: np.dtype[Any], shape: tuple[int, int]) -> NDArray[Any]:
+    return as_rows(np.frombuffer(data, dtype=dtype).reshape(shape), None, "the array")
+
+
+def _copy_rows(place: Path, start: int, stop: int) -> NDArray[Any]:
     """Return rows copied out of a map of the file, which thus does not stay in memory."""
-    rows = as_rows(np.load(path, mmap_mode="r", allow_pickle=False), None, path.name)
+    rows = as_rows(_npy(place), None, place.name)
     return np.array(rows[start:stop])
 
 
 def parquet_of(path: Path, names: Sequence[str], rows: NDArray[Any]) -> None:
     """Write rows of numbers to a Parquet file, a column for each name."""
-    arrow, parquet = _arrow("pyarrow"), _arrow("pyarrow.parquet")
-    columns = [arrow.array(np.ascontiguousarray(column)) for column in rows.T]
-    parquet.write_table(arrow.Table.from_arrays(columns, names=list(names)), path)
+    pa, parquet = arrow(), arrow("pyarrow.parquet", "Parquet files")
+    columns = [pa.array(np.ascontiguousarray(column)) for column in rows.T]
+    parquet.write_table(pa.Table.from_arrays(columns, names=list(names)), path)
 
 
-def _arrow(module: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise SchemaError("Parquet files need one more package: pip install pyarrow") from None
-
-
-def _guarded(path: Path, action: Callable[[], Any]) -> Any:
-    return guarded(f"{path.name} is damaged, or not a {path.suffix} file", action)
+def _damaged(place: Place) -> str:
+    return f"{place.name} is damaged, or not a {place.suffix} file"

@@ -1,4 +1,4 @@
-"""One door for points: arrays, batches, data frames and files, read in pieces.
+"""One door for points: arrays, batches, frames, streams, files and databases, read in pieces.
 
 `open_points` turns whatever a caller has into a `Source`: named columns, a number of axes, and
 pieces that are read one at a time, by the thread that sketches them. Memory stays bounded by the
@@ -10,15 +10,20 @@ Only the schema raises: a missing column, a column of text, the wrong number of 
 no table. A value never does: bad cells and ragged records become NaN and contribute nothing. Errors
 of the libraries underneath are never passed on, since some quote the cell they stumbled over.
 
-========================  =================================================================
-CSV (``.csv``, ``.tsv``)  a header, then records; also ``.gz`` and ``.zst``; see `records`
-Parquet (``.parquet``)    any number of row groups, read in small batches
-NumPy (``.npy``)          a two-dimensional array of numbers
-frames                    pandas, polars, Arrow and others, through narwhals
-lists                     of rows, of arrays or of frames, and iterators of them; see `batches`
-SciPy sparse              any format; rows become dense a few at a time
-sets                      iterables of element numbers, where the domain is `Sets`
-========================  =================================================================
+============================  =============================================================
+text (``.csv``, ``.tsv``)     a header, then records; also packed; see `records`
+Parquet (``.parquet``)        any number of row groups, read in small batches
+Arrow (``.arrow``, …)         files and streams of batches, Feather among them; see `arrow`
+NumPy (``.npy``)              a two-dimensional array of numbers
+folders, patterns, addresses  of such files, and lists of them: one table; see `places`
+frames                        pandas, polars, Arrow and others, through narwhals
+Arrow streams                 anything with ``__arrow_c_stream__``; datasets of pyarrow
+queries                       lazy frames of polars, relations of DuckDB; see `engines`
+cursors                       of databases, after a query was executed; see `databases`
+lists                         of rows, of arrays or of frames, and iterators; see `batches`
+SciPy sparse                  any format; rows become dense a few at a time
+sets                          iterables of element numbers, where the domain is `Sets`
+============================  =============================================================
 
 Another format of files is one function in a file of its own, and one entry in `FILES`.
 """
@@ -36,14 +41,26 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from dpkde.errors import SchemaError
+from dpkde.space.moments import ColumnType
 from dpkde.tables.arrays import as_rows, check_columns
+from dpkde.tables.arrow import (
+    is_dataset,
+    is_stream,
+    is_table,
+    open_arrow,
+    open_dataset,
+    open_stream,
+)
 from dpkde.tables.batches import array_pieces, open_batches, open_cells
 from dpkde.tables.cells import CELLS, NUMBERS
 from dpkde.tables.columnar import open_npy, open_parquet
+from dpkde.tables.databases import is_cursor, open_cursor
+from dpkde.tables.engines import is_lazy, is_relation, open_lazy, open_relation
 from dpkde.tables.frames import check_known, is_frame, open_frame
+from dpkde.tables.places import Place, files_in, is_address, is_place, open_files
 from dpkde.tables.sets import is_sparse, open_sets, open_sparse
-from dpkde.tables.source import Source, no_rows
-from dpkde.tables.streams import suffix
+from dpkde.tables.source import Source, no_rows, standing_for
+from dpkde.tables.streams import PACKINGS, suffix
 from dpkde.tables.text import CSV, KINDS, open_text
 
 NO_COLUMNS = (
@@ -65,14 +82,14 @@ def open_points(
     *,
     universe: int | None = None,
     unit: str | None = None,
+    types: Sequence[ColumnType] | None = None,
 ) -> Source:
     """Return the points as a source.
 
     Parameters
     ----------
     points
-        Array, data frame, path, `CSV`, binary stream of CSV text, list of rows, or iterable of
-        arrays.
+        Whatever the table above lists.
     columns
         Which columns of a named table, in this order; by default all of them. For arrays, their
         names.
@@ -80,20 +97,45 @@ def open_points(
         The number of elements, where records are sets: an iterable then holds one set per record.
     unit
         The column that tells whose each row is, of a table that has columns with names.
+    types
+        What the columns are to stand for, where that is declared: dates come as days or as seconds.
     """
     if isinstance(points, Source):
         if points.unit != unit:
             raise SchemaError("these points were opened with another unit")
         return points
     check_columns(columns)
-    if isinstance(points, (str, os.PathLike)):
-        return _open_file(Path(points), columns, unit)
+    return standing_for(_open(points, columns, universe, unit, types), types)
+
+
+def _open(
+    points: PointsLike,
+    columns: Sequence[str] | None,
+    universe: int | None,
+    unit: str | None,
+    types: Sequence[ColumnType] | None,
+) -> Source:
+    """Return the points as a source, by what they are."""
     if isinstance(points, io.IOBase):
         return open_text(CSV(cast("BinaryIO", points)), columns, unit)
-    if isinstance(points, CSV):
+    if isinstance(points, CSV) and not is_place(points.source):
         return open_text(points, columns, unit)
+    if isinstance(points, CSV) or is_place(points) or _are_files(points):
+        return _open_files(points, columns, unit)
+    if is_lazy(points):
+        return open_lazy(points, columns, unit)
+    if is_relation(points):
+        return open_relation(points, columns, unit)
+    if is_dataset(points):
+        return open_dataset(points, columns, unit)
+    if is_cursor(points):
+        return open_cursor(points, columns, unit)
+    if is_table(points):
+        return open_stream(points, columns, unit)
     if is_frame(points):
         return open_frame(points, columns, unit)
+    if is_stream(points):
+        return open_stream(points, columns, unit)
     if unit is not None:
         check_known(points)
         if is_sparse(points) or hasattr(points, "__array__") or universe is not None:
@@ -110,7 +152,7 @@ def open_points(
         return _open_array(points, names)
     if universe is not None and isinstance(points, Iterable):
         return open_sets(points, universe)
-    return open_batches(points, names, unit)
+    return open_batches(points, names, unit, types)
 
 
 def _open_array(points: Any, names: tuple[str, ...] | None) -> Source:
@@ -124,32 +166,65 @@ def _open_array(points: Any, names: tuple[str, ...] | None) -> Source:
     return Source(partial(array_pieces, rows), int(rows.shape[1]), names, size=len(rows))
 
 
-def _open_csv(path: Path, columns: Sequence[str] | None, unit: str | None = None) -> Source:
-    return open_text(CSV(path), columns, unit)
+def _open_csv(place: Place, columns: Sequence[str] | None, unit: str | None = None) -> Source:
+    return open_text(CSV(place.name), columns, unit, place)
 
 
 FILES: dict[str, Callable[..., Source]] = {
     **dict.fromkeys(KINDS, _open_csv),
     **dict.fromkeys((".parquet", ".pq"), open_parquet),
+    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), open_arrow),
     ".npy": open_npy,
 }
 """What opens a file, by the ending of its name: a function of its path and of the columns to read,
 all of them where that is None. It raises for a schema, never for a value. Where it takes a third
-argument, that is the column that tells whose each row is: its pieces are `labelled` then."""
+argument, that is the column that tells whose each row is: its pieces are `labelled` then. What it
+gets is a `Path`, or a file elsewhere that has a name and can be opened (`places`)."""
 
 
-def _open_file(path: Path, columns: Sequence[str] | None, unit: str | None) -> Source:
-    kind, packing = suffix(path)
+def _are_files(points: Any) -> bool:
+    """Return whether points are a list of nothing but files: each is a table, none a record.
+
+    Texts are taken for paths only where there is such a file: a fact of the caller's disk, and
+    nothing that a record of numbers could be.
+    """
+    if not isinstance(points, (list, tuple)) or not points:
+        return False
+    if not all(issubclass(type(one), os.PathLike) or type(one) is str for one in points):
+        return False
+    texts = [one for one in points if type(one) is str]
+    named = all(suffix(Path(one))[0] in FILES or is_address(one) for one in texts)
+    there = (is_address(one) or Path(one).is_file() for one in texts)
+    return named and (len(texts) < len(points) or any(there))
+
+
+def _open_files(points: Any, columns: Sequence[str] | None, unit: str | None) -> Source:
+    """Return the files of one place, or of several, as one source."""
+    rules = points if isinstance(points, CSV) else None
+    names = [points.source] if rules is not None else points
+    names = [names] if is_place(names) else list(names)
+    files = [file for name in names for file in files_in(name, tuple(FILES))]
+
+    def opener(place: Place, columns: Sequence[str] | None, unit: str | None) -> Source:
+        if rules is not None:
+            return open_text(rules, columns, unit, place)
+        return _open_file(place, columns, unit)
+
+    return open_files(files, opener, columns, unit)
+
+
+def _open_file(place: Place, columns: Sequence[str] | None, unit: str | None) -> Source:
+    kind, packing = suffix(place)
     if kind in FILES and (not packing or kind in KINDS):
         opener = FILES[kind]
         if unit is None:
-            return opener(path, columns)
+            return opener(place, columns)
         if len(signature(opener).parameters) < 3:
             raise SchemaError(f"{kind} files are read here without telling whose each row is")
-        return opener(path, columns, unit)
-    if kind in (".bz2", ".xz", ".zip", ".7z", ".lz4", ".tar"):
-        raise SchemaError(f"{path.name} is packed in a way that is not read here: unpack it first")
+        return opener(place, columns, unit)
+    if kind in (".zip", ".7z", ".lz4", ".tar"):
+        raise SchemaError(f"{place.name} is packed in a way that is not read here: unpack it first")
     raise SchemaError(
-        f"{path.name or path} is not a table that can be read: use {', '.join(FILES)} (text also "
-        "as .gz or .zst); in Python, dpkde.CSV(path) reads text in a file of any name"
+        f"{place.name or place} is not a table that can be read: use {', '.join(FILES)} (text also "
+        f"as {', '.join(PACKINGS)}); in Python, dpkde.CSV(path) reads text in a file of any name"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
+from dpkde.space.moments import NUMBER
+from dpkde.tables.arrow import arrow
 from dpkde.tables.cells import NUMBERS, numbers_in
 from dpkde.tables.labels import (
     NO_LABELS,
@@ -20,12 +21,15 @@ from dpkde.tables.labels import (
     labels_in_arrow,
     labels_in_series,
 )
+from dpkde.tables.meaning import Meaning, meaning_of
 from dpkde.tables.source import Source, chunk_rows, columns_and_unit, labelled_slices, slices
 
-_LIBRARIES = ("cudf", "modin", "pandas", "polars", "pyarrow")
+_LIBRARIES = ("cudf", "modin", "narwhals", "pandas", "polars", "pyarrow")
 _NUMBERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 _KINDS = (*_NUMBERS, "Float32", "Float64", "Boolean")
 _GUESSED = ("String", "Object")
+_TYPED = ("Date", "Datetime", "Time", "Duration", "Decimal", "Categorical", "Enum", "Unknown")
+"""Kinds that Arrow tells the meaning of, where they have one."""
 _LABELS = (*_KINDS, *_GUESSED, "Categorical", "Enum", "Decimal")
 _CASTS = {
     "pandas": "pandas.to_numeric(frame[{0!r}], errors='coerce')",
@@ -61,8 +65,6 @@ def open_frame(points: Any, columns: Sequence[str] | None, unit: str | None = No
         import narwhals.stable.v2 as nw
     except ImportError:
         raise SchemaError("data frames need one more package: pip install narwhals") from None
-    if type(points).__name__ == "RecordBatch":
-        points = importlib.import_module("pyarrow").Table.from_batches([points])
     unreadable = SchemaError(
         f"points of type {type(points).__name__} cannot be read; make a data frame with distinct "
         "column names of them, and collect a lazy one"
@@ -85,22 +87,30 @@ def open_frame(points: Any, columns: Sequence[str] | None, unit: str | None = No
     labels = None if whose is None else frame.get_column(frame.columns[whose])
     if labels is not None and not _has_labels(labels):
         raise SchemaError(NO_LABELS.format(unit, f"the frame is of type {labels.dtype}"))
+    meanings: list[Meaning | None] = []
     for name, key in zip(names, keys, strict=True):
-        kind = str(frame.schema[key])
-        if kind in _KINDS or (guesses and kind in _GUESSED):
+        column = frame.get_column(key)
+        kind = str(column.dtype)
+        meanings.append(None)
+        if kind in _KINDS or (guesses and (kind in _GUESSED or _is_categorical(column))):
             continue
-        if not _is_null(frame.get_column(key).to_native()):  # nulls alone have a type of their own
+        if kind.partition("(")[0] in _TYPED:
+            meanings[-1] = meaning_of(_arrow(column[:0]).type)
+        # Nulls alone have a type of their own.
+        if meanings[-1] is None and not _is_null(column.to_native()):
             cast = _CASTS.get(str(frame.implementation.name).lower(), _CASTS["pandas"])
             raise SchemaError(
                 f"column {name!r} of the frame is of type {kind}, not a number; if it holds "
                 f"numbers, cast it: {cast.format(name)}"
             )
-    rows = partial(_rows, frame, keys)
+    rows = partial(_rows, frame, keys, meanings)
     size, step = len(frame), chunk_rows(len(keys))
+    types = tuple(NUMBER if meaning is None else meaning.type for meaning in meanings)
     if labels is None:
-        return Source(partial(slices, rows, size, step), len(names), names, size=size)
-    read = partial(labelled_slices, rows, partial(_labels, labels), size, step)
-    return Source(read, len(names), names, size=size, unit=unit)
+        read = partial(slices, rows, size, step)
+    else:
+        read = partial(labelled_slices, rows, partial(_labels, labels), size, step)
+    return Source(read, len(names), names, size=size, unit=unit, types=types)
 
 
 def _has_labels(series: Any) -> bool:
@@ -118,12 +128,22 @@ def _strings(series: Any) -> Labels | None:
     if not text and not series.implementation.is_pyarrow():
         return None
     try:
-        import pyarrow as pa
-    except ImportError:
+        whole = _arrow(series)
+    except SchemaError:
         return None
-    native = series.to_arrow()
-    whole = native.combine_chunks() if isinstance(native, pa.ChunkedArray) else native
     return labels_in_arrow(whole) if is_label_type(whole.type) else None
+
+
+def _arrow(series: Any) -> Any:
+    """Return a column as one Arrow array."""
+    pa = arrow(what=f"columns of type {series.dtype}")
+    native = series.to_arrow()
+    return native.combine_chunks() if isinstance(native, pa.ChunkedArray) else native
+
+
+def _is_categorical(series: Any) -> bool:
+    """Return whether a column is one of pandas whose values are listed once, of whatever type."""
+    return str(getattr(series.to_native(), "dtype", "")) == "category"
 
 
 def _is_null(native: Any) -> bool:
@@ -132,13 +152,28 @@ def _is_null(native: Any) -> bool:
     return "null" in [str(kind).lower() for kind in kinds]
 
 
-def _rows(frame: Any, keys: Sequence[Any], start: int, stop: int) -> NDArray[Any]:
+def _rows(
+    frame: Any, keys: Sequence[Any], meanings: Sequence[Meaning | None], start: int, stop: int
+) -> NDArray[Any]:
     part = frame[start:stop]
-    return np.column_stack([_numbers(part.get_column(key)) for key in keys])
+    return np.column_stack(
+        [
+            _numbers(part.get_column(key)) if meaning is None else _meant(part, key, meaning)
+            for key, meaning in zip(keys, meanings, strict=True)
+        ]
+    )
+
+
+def _meant(part: Any, key: Any, meaning: Meaning) -> NDArray[np.float64]:
+    return meaning.numbers(_arrow(part.get_column(key))).astype(np.float64)
 
 
 def _numbers(series: Any) -> NDArray[np.float64]:
     """Return a column as float64, nulls as NaN, without a library's error reaching anyone."""
+    if _is_categorical(series):  # each category is read as a cell
+        native = series.to_native().cat
+        values = np.append(numbers_in(native.categories.tolist()), np.nan)
+        return np.asarray(values[native.codes.to_numpy()])  # of a missing value the code is −1
     values = series.to_numpy()
     if values.dtype.kind not in NUMBERS:
         return numbers_in(values)

@@ -219,7 +219,8 @@ def is_label_type(arrow_type: Any) -> bool:
 
     kinds = pa.types
     if kinds.is_dictionary(arrow_type):
-        return is_label_type(arrow_type.value_type)
+        inner = arrow_type.value_type
+        return kinds.is_binary(inner) or is_label_type(inner)
     tests = (
         *(kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_null),
         *(kinds.is_string, kinds.is_large_string, kinds.is_string_view),

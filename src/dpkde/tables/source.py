@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
+from dpkde.space.moments import ColumnType, converted
 from dpkde.tables.labels import Labelled, Labels
 
 _CHUNK_ROWS = 1024
@@ -58,6 +60,11 @@ class Source:
     wide
         Starts reading points of a known number of columns, where pieces cannot tell it themselves:
         rows in a list.
+    types
+        What the columns stand for, where their types tell it: dates, instants or numbers.
+    header
+        Names that were found and not asked for. They might be a record's cells, and are for
+        comparing alone.
     """
 
     read: Callable[[], Iterator[Piece]]
@@ -68,6 +75,8 @@ class Source:
     fallback_dim: int | None = None
     wide: Callable[[int], Iterator[Piece]] | None = None
     unit: str | None = None
+    types: tuple[ColumnType, ...] | None = None
+    header: tuple[str, ...] | None = None
 
     def pieces(self, dim: int) -> Iterator[Piece]:
         """Start reading points of `dim` columns."""
@@ -87,6 +96,41 @@ class Source:
             read=lambda: watch(self.read()),
             wide=None if wide is None else lambda dim: watch(wide(dim)),
         )
+
+
+def standing_for(source: Source, types: Sequence[ColumnType] | None) -> Source:
+    """Return a source whose dates and instants are told as they are wanted, days or seconds."""
+    have = source.types
+    if have is None or types is None or len(have) != len(types):
+        return source
+    apart = [
+        (k, one, want)
+        for k, (one, want) in enumerate(zip(have, types, strict=True))
+        if converted(1.0, one, want) != 1.0
+    ]
+    if not apart:
+        return replace(source, types=tuple(types))
+
+    def told(rows: NDArray[Any]) -> NDArray[np.float64]:
+        rows = rows.astype(np.float64)
+        for k, one, want in apart:
+            rows[:, k] = converted(rows[:, k], one, want)
+        return rows
+
+    def numbers(piece: Piece) -> NDArray[Any]:
+        return told(piece.rows())
+
+    def labelled(piece: Piece) -> Labelled:
+        assert piece.labelled is not None
+        rows, labels = piece.labelled()
+        return told(rows), labels
+
+    def read() -> Iterator[Piece]:
+        for piece in source.read():
+            marked = None if piece.labelled is None else partial(labelled, piece)
+            yield Piece(partial(numbers, piece), piece.size, marked)
+
+    return replace(source, read=read, wide=None, types=tuple(types))
 
 
 def slices(rows: Callable[[int, int], NDArray[Any]], count: int, step: int) -> Iterator[Piece]:

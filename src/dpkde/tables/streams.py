@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
 import importlib
 import io
+import lzma
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dpkde.errors import ParameterError, SchemaError
+
+if TYPE_CHECKING:
+    from dpkde.tables.places import Place
 
 _ENCODINGS = (
     *("ascii", "utf-8", "utf-16", "utf-32", "iso8859-", "latin", "cp", "mac-", "koi8-", "kz1048"),
@@ -31,26 +35,26 @@ class Stream:
     close: Callable[[], None]
 
 
-def suffix(path: Path) -> tuple[str, str]:
+def suffix(path: Place) -> tuple[str, str]:
     """Return the suffix of a file, and that of its packing, if it is packed.
 
     >>> suffix(Path("trips.csv.gz")), suffix(Path("trips.CSV"))
     (('.csv', '.gz'), ('.csv', ''))
     """
     kinds = [kind.lower() for kind in path.suffixes]
-    if kinds and kinds[-1] in _PACKINGS:
+    if kinds and kinds[-1] in PACKINGS:
         return (kinds[-2] if len(kinds) > 1 else ""), kinds[-1]
     return (kinds[-1] if kinds else ""), ""
 
 
-def open_binary(path: Path) -> Stream:
+def open_binary(path: Place) -> Stream:
     """Return the bytes of a file, unpacked."""
     packing = suffix(path)[1]
     file = path.open("rb")
     if not packing:
         return Stream(file.read, file.close)
     damaged = f"{path.name} is damaged, or not a {packing} file"
-    unpacked = guarded(damaged, lambda: _PACKINGS[packing](file))
+    unpacked = guarded(damaged, lambda: PACKINGS[packing](file))
     return Stream(lambda size: guarded(damaged, lambda: unpacked.read(size)), file.close)
 
 
@@ -74,8 +78,10 @@ def _zstandard(file: BinaryIO) -> Any:
     return arrow.CompressedInputStream(arrow.PythonFile(file, mode="r"), "zstd")
 
 
-_PACKINGS: dict[str, Callable[[BinaryIO], Any]] = {
+PACKINGS: dict[str, Callable[[BinaryIO], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file, mode="rb"),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
     ".zst": _zstandard,
 }
 

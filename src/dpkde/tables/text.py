@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from dpkde.errors import ParameterError, SchemaError
 from dpkde.tables.labels import Labelled, labels_in_spans, nobody
 from dpkde.tables.source import Piece, Source, columns_and_unit, is_number
 from dpkde.tables.streams import Stream, as_utf8, check_encoding, open_binary, suffix
+
+if TYPE_CHECKING:
+    from dpkde.tables.places import Place
 
 TEXT_BLOCK = 1 << 20
 _NEWLINE = 10
@@ -37,7 +40,8 @@ class CSV:
     Attributes
     ----------
     source
-        A path, also of a ``.gz`` or ``.zst`` file, or a binary stream.
+        A path, also of a packed file (``.gz``, ``.bz2``, ``.xz``, ``.zst``), of a folder or a
+        pattern of names, an address, or a binary stream.
     delimiter
         The mark between fields. None: a comma; a tab in ``.tsv`` files.
     records
@@ -172,9 +176,19 @@ class _Layout:
         return rows[:n], spans[:n]
 
 
-def open_text(table: CSV, columns: Sequence[str] | None, unit: str | None = None) -> Source:
-    """Return delimited text as a source; from a stream it can be read only once."""
-    path = Path(table.source) if isinstance(table.source, (str, os.PathLike)) else None
+def open_text(
+    table: CSV,
+    columns: Sequence[str] | None,
+    unit: str | None = None,
+    place: Place | None = None,
+) -> Source:
+    """Return delimited text as a source; from a stream it can be read only once.
+
+    `place` is the file, where the table's own source is a folder, a pattern or an address.
+    """
+    path = place
+    if place is None and isinstance(table.source, (str, os.PathLike)):
+        path = Path(table.source)
     what = STREAM if path is None else path.name
     kind = "" if path is None else suffix(path)[0]
     delimiter = table.delimiter or ("\t" if kind == ".tsv" else ",")
@@ -227,7 +241,8 @@ def open_text(table: CSV, columns: Sequence[str] | None, unit: str | None = None
     size = None if path is None or suffix(path)[1] else path.stat().st_size
     # Names that the caller did not give could be a record's words: they are not passed on.
     given = None if columns is None else chosen
-    return Source(read, len(chosen), given, path is None, size, unit=unit)
+    header = chosen if columns is None else None
+    return Source(read, len(chosen), given, path is None, size, unit=unit, header=header)
 
 
 @dataclass
