@@ -111,9 +111,12 @@ def test_points_that_cannot_be_read_are_told(
     assert err == "dpkde: note: 1 of 2 points have a coordinate that is no number, and no answer\n"
 
 
-def test_a_list_of_files_is_told_how_to_go_on(table: str) -> None:
-    with pytest.raises(dpkde.SchemaError, match="sketch each file and merge the sketches"):
-        dpkde.publish([table, table], kernel=dpkde.Gaussian(1.0), epsilon=1, bounds=[(0, 1)] * 2)
+def test_a_file_is_read_once_by_whatever_name(table: str) -> None:
+    """Its records would count twice, and noise is for once."""
+    Path("other.csv").symlink_to(table)
+    for names in ([table, table], [table, f"./{table}"], [table, "other.csv"], ["[!q].csv", table]):
+        with pytest.raises(dpkde.SchemaError, match="is there twice"):
+            dpkde.publish(names, kernel=dpkde.Gaussian(1.0), epsilon=1, bounds=[(0, 1)] * 2)
 
 
 def test_columns_are_named_in_messages_about_bounds(

@@ -26,7 +26,8 @@ def publish(
     table: Annotated[
         str,
         typer.Argument(
-            help="CSV or TSV (also .gz, .zst), Parquet or .npy file; - for CSV on stdin."
+            help="A file of CSV or TSV (also packed), Parquet, Arrow or .npy; a folder or a "
+            "pattern of such files, or an address; - for CSV on stdin."
         ),
     ],
 ) -> None:

@@ -27,9 +27,9 @@ def table(name: str, options: Options) -> Any:
         rules["delimiter"] = "\t"
     if name == "-":
         return CSV(sys.stdin.buffer, **rules)
-    if rules and not is_text(name):
+    if rules and not is_text(name) and not Path(name).is_dir():
         raise ParameterError(f"--{next(iter(rules))} goes with CSV text, not with {name}")
-    return CSV(name, **rules) if rules else Path(name)
+    return CSV(name, **rules) if rules else name  # a path would make another of an address
 
 
 def numbers(value: Any, what: str) -> list[float]:

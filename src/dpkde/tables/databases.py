@@ -72,7 +72,7 @@ def _in_batches(
     points: Any, reader: Any, columns: Sequence[str] | None, unit: str | None
 ) -> Source:
     """Return what a cursor hands out as Arrow batches."""
-    cast = "TRY_CAST({0} AS DOUBLE), in the query"
+    cast = "CAST({0} AS DOUBLE PRECISION), in the query, or what makes nulls of other text"
     chosen = Chosen.among(reader.schema, columns, unit, "this cursor", cast)
 
     def batches() -> Iterator[Any]:

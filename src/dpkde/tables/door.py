@@ -57,7 +57,7 @@ from dpkde.tables.columnar import open_npy, open_parquet
 from dpkde.tables.databases import is_cursor, open_cursor
 from dpkde.tables.engines import is_lazy, is_relation, open_lazy, open_relation
 from dpkde.tables.frames import check_known, is_frame, open_frame
-from dpkde.tables.places import Place, files_in, is_address, is_place, open_files
+from dpkde.tables.places import Place, check_distinct, files_in, is_address, is_place, open_files
 from dpkde.tables.sets import is_sparse, open_sets, open_sparse
 from dpkde.tables.source import Source, no_rows, standing_for
 from dpkde.tables.streams import PACKINGS, suffix
@@ -204,6 +204,7 @@ def _open_files(points: Any, columns: Sequence[str] | None, unit: str | None) ->
     names = [points.source] if rules is not None else points
     names = [names] if is_place(names) else list(names)
     files = [file for name in names for file in files_in(name, tuple(FILES))]
+    check_distinct(place for place, _ in files)
 
     def opener(place: Place, columns: Sequence[str] | None, unit: str | None) -> Source:
         if rules is not None:

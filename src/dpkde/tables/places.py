@@ -16,7 +16,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -192,6 +192,18 @@ def _tables(
             f"such as '{folder.rstrip('/')}/**/*{next(iter(seen))}'"
         )
     yield from tables
+
+
+def check_distinct(places: Iterable[Place]) -> None:
+    """Refuse a file that is there twice, by whatever name: its records would count twice."""
+    seen = set()
+    for place in places:
+        real = os.path.realpath(place) if isinstance(place, Path) else str(place)
+        if real in seen:
+            raise SchemaError(
+                f"{place.name} is there twice: each of its records would count as two"
+            )
+        seen.add(real)
 
 
 def partitions(below: str) -> dict[str, str]:
