@@ -383,6 +383,38 @@ def test_folders_that_are_no_tables(tmp_path: Path) -> None:
         open_points("memory://nothing/t.csv")
 
 
+def test_columns_of_several_files_are_told_by_name(tmp_path: Path) -> None:
+    """Without names they have to stand alike, and dates are not mixed with instants."""
+    day, instant = TYPED["date"], TYPED["s"]
+    tables = {
+        "a": {"x": [1.0, 2.0], "t": day},
+        "b": {"t": day, "x": [3.0, 4.0]},
+        "c": {"x": [1.0, 2.0], "t": pa.nulls(2)},
+        "d": {"x": [1.0, 2.0], "t": instant},
+    }
+    for name, columns in tables.items():
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+
+    def paths(names: str) -> list[Path]:
+        return [tmp_path / f"{name}.parquet" for name in names]
+
+    with pytest.raises(dpkde.SchemaError, match=r"b\.parquet has other columns than a\.parquet"):
+        open_points(paths("ab"))
+    assert _rows(paths("ab"), ["x"])[:, 0].tolist() == [1, 2, 3, 4]
+    for names in ("ac", "ca"):
+        assert open_points(paths(names)).types == (NUMBER, DATE)
+    with pytest.raises(dpkde.SchemaError, match="dates in one and instants in another"):
+        open_points(paths("ad"))
+
+
+def test_hidden_files_are_no_data(tmp_path: Path) -> None:
+    _folder(tmp_path)
+    (tmp_path / "d" / "_temporary" / "half.parquet").write_text("not yet")
+    assert dpkde.sketch(str(tmp_path / "d" / "**" / "*.parquet"), PLAN) == WANTED
+    with pytest.raises(dpkde.SchemaError, match="damaged"):  # it was named
+        open_points(tmp_path / "d" / "_temporary" / "*.parquet")
+
+
 def test_files_with_other_columns(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     (tmp_path / "b.csv").write_text("y,x\n3,4\n")

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
-from dpkde.space.moments import NUMBER
+from dpkde.space.moments import NUMBER, ColumnType
 from dpkde.tables.cells import numbers_in
 from dpkde.tables.labels import Labelled, labels_in_cells
 from dpkde.tables.source import Piece, Source
@@ -124,9 +124,7 @@ def files_in(name: str | os.PathLike[str], kinds: Sequence[str]) -> list[tuple[P
         matches = [Path(each) for each in sorted(glob.glob(text, recursive=True))]
         root = _root(text)
         below = [(each, each.as_posix().removeprefix(root)) for each in matches if each.is_file()]
-        if not below:
-            raise FileNotFoundError(f"no file has a name like {text}")
-        return list(below)
+        return _matching(below, text)
     return [(path, "")]
 
 
@@ -149,10 +147,10 @@ def _files_elsewhere(address: str, kinds: Sequence[str]) -> list[tuple[Place, st
         system, path = fsspec.core.url_to_fs(address)
         if _PATTERN.search(path):
             found = sorted(system.glob(path))
-            places = [(Elsewhere(system, each), each) for each in found]
-            if not places:
-                raise FileNotFoundError(f"no file has a name like {address}")
-            return list(places)
+            root = _root(path)
+            return _matching(
+                [(Elsewhere(system, each), each.removeprefix(root)) for each in found], address
+            )
         if system.isdir(path):
             root = path.rstrip("/") + "/"
             found = sorted(system.find(path))
@@ -169,6 +167,18 @@ def _files_elsewhere(address: str, kinds: Sequence[str]) -> list[tuple[Place, st
         raise SchemaError(f"{address} cannot be reached ({type(error).__name__})") from None
 
 
+def _matching(found: Sequence[tuple[Place, str]], pattern: str) -> list[tuple[Place, str]]:
+    """Return the files that a pattern means: hidden ones only where there are no others."""
+    if not found:
+        raise FileNotFoundError(f"no file has a name like {pattern}")
+    return [file for file in found if not _is_hidden(file[1])] or list(found)
+
+
+def _is_hidden(below: str) -> bool:
+    """Return whether a name, or that of a folder on the way, says that it is no data."""
+    return any(part.startswith((".", "_")) for part in below.split("/"))
+
+
 def _tables(
     found: Sequence[tuple[Place, str]], kinds: Sequence[str], folder: str
 ) -> Iterator[tuple[Place, str]]:
@@ -176,7 +186,7 @@ def _tables(
     seen: dict[str, None] = {}
     tables = []
     for place, below in found:
-        if any(part.startswith((".", "_")) for part in below.split("/")):
+        if _is_hidden(below):
             continue
         kind = suffix(place)[0]
         if kind in kinds:
@@ -238,8 +248,8 @@ def open_files(
     ]
     first = sources[0]
     for (place, _), source in zip(files[1:], sources[1:], strict=True):
-        alike = source.dim == first.dim and source.header == first.header
-        if columns is None and not alike:
+        alike = (source.dim, source.columns, source.header)
+        if columns is None and alike != (first.dim, first.columns, first.header):
             raise SchemaError(
                 f"{place.name} has other columns than {files[0][0].name}: name those to publish"
             )
@@ -253,21 +263,24 @@ def chained(sources: Sequence[Source]) -> Source:
     if len(dims) > 1:
         raise SchemaError("these tables have not the same number of columns")
     sizes = [source.size for source in sources]
-    types = {source.types for source in sources}
-    if len(types) > 1:
-        raise SchemaError(
-            "a column of these tables holds dates in one and instants or numbers in another: read "
-            "them apart"
-        )
+    known = [source.types for source in sources if source.types is not None]
+    types = tuple(map(_agreed, zip(*known, strict=True))) if known else None
 
     def read() -> Iterator[Piece]:
         for source in sources:
             yield from source.read()
 
     whole = None if None in sizes else sum(size for size in sizes if size is not None)
-    return replace(
-        first, read=read, size=whole, once=any(source.once for source in sources), wide=None
-    )
+    once = any(source.once for source in sources)
+    return replace(first, read=read, size=whole, once=once, wide=None, types=types)
+
+
+def _agreed(types: Sequence[ColumnType]) -> ColumnType:
+    """Return what a column stands for in all of several tables; numbers are of either kind."""
+    moments = set(types) - {NUMBER}
+    if len(moments) > 1:
+        raise SchemaError("a column of these tables holds dates in one and instants in another")
+    return moments.pop() if moments else NUMBER
 
 
 def _with_folders(
