@@ -174,19 +174,24 @@ def check_replaceable(path: Path, kind: str) -> None:
     )
     if not path.is_file():
         raise refusal
-    if path.stat().st_size and _kind_of(path) != kind:
+    if path.stat().st_size and kind_of(path) != kind:
         raise refusal
 
 
 def check_not_ours(path: Path) -> None:
     """Refuse to write a table or a map over a file of dpkde: what it has was paid for."""
-    kind = _kind_of(path) if path.is_file() else None
+    kind = kind_of(path)
     if kind is not None:
         raise ParameterError(f"{path} is a {kind} file; it is not overwritten: choose another name")
 
 
-def _kind_of(path: Path) -> str | None:
-    """Return which kind of file of ours this begins as; None for others."""
+def kind_of(path: Path) -> str | None:
+    """Return which kind of file of ours this begins as, such as ``"dpkde-sketch"``.
+
+    None for others, and where there is no file. The name of the file is not asked, nor its digest.
+    """
+    if not path.is_file():
+        return None
     with path.open("rb") as file:
         try:
             metadata = _header(file, os.fstat(file.fileno()).st_size, FormatError(""))[1]
