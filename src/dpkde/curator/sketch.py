@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -27,8 +28,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from dpkde.curator.checkpoint import NO_FILE, Sums, kept
 from dpkde.curator.units.limit import limited
-from dpkde.errors import FormatError, MergeError
+from dpkde.errors import FormatError, MergeError, ParameterError
 from dpkde.families.base import Table
 from dpkde.kernels import Points
 from dpkde.numerics.pool import mapped
@@ -38,11 +40,11 @@ from dpkde.planning.units import limit_under, with_unit
 from dpkde.privacy.amounts import ONE_RECORD, Bounds, Unit
 from dpkde.privacy.secrecy import sealed
 from dpkde.release import container
-from dpkde.release.files import Filed, Opened
+from dpkde.release.files import SECRECY, Filed, Opened
 from dpkde.release.parts import Parts, SketchIds, parts_from_json
 from dpkde.space.domain import Mask, universe_of
 from dpkde.space.frame import Frame
-from dpkde.tables import Piece, PointsLike, Source, open_points
+from dpkde.tables import CSV, Piece, PointsLike, Source, open_points, open_tables
 from dpkde.tables.arrays import as_rows, silent
 
 WHOLE = Fraction(1)
@@ -194,7 +196,7 @@ class Sketch(Filed):
         tensors = {**self.plan.tensors, "table": self._table, "totals": totals}
         document: dict[str, Any] = {"plan": self.plan.document}
         if self._ids:  # in the document alone: readers of version 1 refuse tensors, and no fields
-            document["secret"] = _SECRET
+            document["secret"] = SECRECY
             document["parts"] = Parts([SketchIds(tuple(sorted(self._ids)))]).to_json()
         return document, tensors
 
@@ -215,12 +217,11 @@ class Sketch(Filed):
         return cls(plan, table.copy(), count, rows, () if ids is None else ids.ids)
 
 
-def new_id() -> str:
+def _new_id() -> str:
     """Return the id of a sketch that is about to be made: 16 bytes of the operating system's."""
     return secrets.token_hex(16)
 
 
-_SECRET = "exact sums of private data, as secret as the data"  # noqa: S105
 _NO_SKETCHES = "merge takes at least one sketch, such as [monday, tuesday]"
 _ONE_PLAN = "; make one plan, save it, and sketch every part under that file"
 
@@ -239,6 +240,7 @@ def sketch(
     unit: str | None = None,
     rows_per_unit: int | None = None,
     threads: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Sketch:
     """Return the exact sketch of private points under a plan.
 
@@ -254,6 +256,18 @@ def sketch(
         As for `dpkde.publish`, where the plan has none: the plan of the sketch has it then.
     threads
         How many threads; by default one per core. The result does not depend on it.
+    checkpoint
+        The name of a file. How far it has come is kept there every minute, and the next call with
+        the same arguments goes on from there, to the same bits. For points that are files: a path,
+        a `CSV` with a path, or a list of those; and without units. The file holds exact sums, is as
+        secret as the data, and is deleted before this returns.
+
+    Raises
+    ------
+    SchemaError
+        A table has the wrong columns; or a file is not what it was when its checkpoint was begun.
+    ParameterError
+        The checkpoint is of something else, or another process is at it.
 
     Guarantee
     ---------
@@ -263,13 +277,43 @@ def sketch(
     ``plan.unit.records`` of its own rows, and the choice for no other unit.
     """
     plan = with_unit(check_plan(plan), Unit.declare(unit, rows_per_unit))
+    if checkpoint is not None:
+        with resumed(_opened_files(points, plan), plan, checkpoint, threads) as whole:
+            return whole
     universe = universe_of(plan.frame.domain)
     source = open_points(points, plan.columns, universe=universe, unit=plan.unit.name)
     if limit := limit_under(plan):
         source = limited(source, plan.frame, limit, threads)
     made = sketch_source(source, plan, threads)
-    made._ids = frozenset([new_id()])
+    made._ids = frozenset([_new_id()])
     return made
+
+
+@contextmanager
+def resumed(
+    source: Source, plan: Plan, checkpoint: str | os.PathLike[str], threads: int | None = None
+) -> Iterator[Sketch]:
+    """Yield the sketch of a source that reads files, with a checkpoint as in `sketch`.
+
+    It is deleted when the block inside ends, which may save the sketch; and kept where that raises.
+    """
+
+    def summed(pieces: Iterable[Piece]) -> Sums:
+        more = _sketch_pieces(plan, threads, pieces)
+        return Sums(more._table, more._count, more._rows)
+
+    with kept(checkpoint, source, plan, _new_id(), summed) as (sums, own_id):
+        yield Sketch(plan, sums.table, sums.count, sums.rows, [own_id])
+
+
+def _opened_files(points: PointsLike, plan: Plan) -> Source:
+    """Return the source of one file, or of several as one table."""
+    several = isinstance(points, (list, tuple)) and bool(points)
+    if several and all(isinstance(each, (str, os.PathLike, CSV)) for each in points):
+        return open_tables(points, plan.columns, unit=plan.unit.name)
+    if not isinstance(points, (str, os.PathLike, CSV, Source)):
+        raise ParameterError(NO_FILE)
+    return open_points(points, plan.columns, unit=plan.unit.name)
 
 
 def sketch_source(

@@ -106,7 +106,7 @@ def write(
     if not target.name:
         raise ParameterError(f"{str(path)!r} is not the name of a file to write")
     check_replaceable(target, str(document.get("format")))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f"{unfinished(target)}{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(temporary, flags, 0o600 if secret else 0o666)
@@ -123,6 +123,11 @@ def write(
         if error.errno is None:
             raise
         raise type(error)(error.errno, error.strerror, str(target)) from None
+
+
+def unfinished(path: Path) -> str:
+    """Return how the name of a file begins that is to become `path` once it is complete."""
+    return f".{path.name}."
 
 
 def check_room(*parts: Any) -> None:

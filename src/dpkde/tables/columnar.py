@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,15 @@ from numpy.typing import NDArray
 from dpkde.errors import SchemaError
 from dpkde.tables.arrays import as_rows
 from dpkde.tables.labels import NO_LABELS, Labelled, is_label_type, labels_in_arrow
-from dpkde.tables.source import Piece, Source, chunk_rows, columns_and_unit, no_rows, slices
+from dpkde.tables.source import (
+    Origin,
+    Piece,
+    Source,
+    chunk_rows,
+    columns_and_unit,
+    no_rows,
+    slices,
+)
 from dpkde.tables.streams import guarded
 
 
@@ -47,7 +56,7 @@ def open_parquet(path: Path, columns: Sequence[str] | None, unit: str | None = N
                 yield Piece(partial(_columns, batch, names), batch.num_rows, labelled)
 
     size = _guarded(path, lambda: pq.read_metadata(path)).num_rows
-    return Source(read, len(names), names, size=size, unit=unit)
+    return Source(read, len(names), names, size=size, unit=unit, origin=Origin(path))
 
 
 def _labelled(batch: Any, names: Sequence[str], unit: str) -> Labelled:
@@ -75,12 +84,12 @@ def open_npy(path: Path, columns: Sequence[str] | None, unit: str | None = None)
         raise SchemaError(f"{path.name} does not hold one array")
     names = None if columns is None else tuple(str(name) for name in columns)
     if array.ndim == 1 and not array.size:
-        return no_rows(names)
+        return replace(no_rows(names), origin=Origin(path))
     count, dim = as_rows(array, None, path.name).shape
     if names is not None and len(names) != dim:
         raise SchemaError(f"{path.name} has {dim} columns, not {len(names)}")
     read = partial(slices, partial(_copy_rows, path), count, chunk_rows(dim))
-    return Source(read, dim, names, size=count)
+    return Source(read, dim, names, size=count, origin=Origin(path))
 
 
 def _copy_rows(path: Path, start: int, stop: int) -> NDArray[Any]:

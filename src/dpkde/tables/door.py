@@ -42,7 +42,7 @@ from dpkde.tables.cells import CELLS, NUMBERS
 from dpkde.tables.columnar import open_npy, open_parquet
 from dpkde.tables.frames import check_known, is_frame, open_frame
 from dpkde.tables.sets import is_sparse, open_sets, open_sparse
-from dpkde.tables.source import Source, no_rows
+from dpkde.tables.source import Source, no_rows, together
 from dpkde.tables.streams import suffix
 from dpkde.tables.text import CSV, KINDS, open_text
 
@@ -111,6 +111,16 @@ def open_points(
     if universe is not None and isinstance(points, Iterable):
         return open_sets(points, universe)
     return open_batches(points, names, unit)
+
+
+def open_tables(
+    tables: Sequence[str | os.PathLike[str] | CSV],
+    columns: Sequence[str] | None = None,
+    *,
+    unit: str | None = None,
+) -> Source:
+    """Return several files as one source, which reads them in this order."""
+    return together([open_points(table, columns, unit=unit) for table in tables])
 
 
 def _open_array(points: Any, names: tuple[str, ...] | None) -> Source:

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
 from dpkde.tables.labels import Labelled, Labels
+from dpkde.tables.streams import suffix
 
 _CHUNK_ROWS = 1024
 _CHUNK_VALUES = 1 << 16
@@ -32,6 +34,17 @@ class Piece:
     rows: Callable[[], NDArray[Any]]
     size: int
     labelled: Callable[[], Labelled] | None = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The file that all pieces of a source come from: the same pieces, whenever it is read.
+
+    `rules` say how it is read, where somebody may choose.
+    """
+
+    path: Path
+    rules: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +71,12 @@ class Source:
     wide
         Starts reading points of a known number of columns, where pieces cannot tell it themselves:
         rows in a list.
+    origin
+        The file that it reads, if that is one.
+    members
+        The sources that are read one after the other, where it is made of several (`together`).
+    passed
+        Takes the size of what need not be read again, where somebody watches.
     """
 
     read: Callable[[], Iterator[Piece]]
@@ -68,6 +87,9 @@ class Source:
     fallback_dim: int | None = None
     wide: Callable[[int], Iterator[Piece]] | None = None
     unit: str | None = None
+    origin: Origin | None = None
+    members: tuple[Source, ...] = ()
+    passed: Callable[[int], None] | None = None
 
     def pieces(self, dim: int) -> Iterator[Piece]:
         """Start reading points of `dim` columns."""
@@ -81,12 +103,56 @@ class Source:
                 report(piece.size)
                 yield piece
 
+        if self.members:
+            return together([member.watched(report) for member in self.members])
         wide = self.wide
         return replace(
             self,
             read=lambda: watch(self.read()),
             wide=None if wide is None else lambda dim: watch(wide(dim)),
+            passed=report,
         )
+
+
+def together(sources: Sequence[Source]) -> Source:
+    """Return tables of the same columns as one, read one after the other."""
+    first, *others = sources
+    if not others:
+        return first
+    for number, other in enumerate(others, 2):
+        if any(
+            None not in (one, another) and one != another
+            for one, another in ((first.dim, other.dim), (first.columns, other.columns))
+        ):
+            what = f"table {number}" if other.origin is None else other.origin.path.name
+            raise SchemaError(
+                f"{what} has other columns than the first table: where tables have names for "
+                "them, name those to read in the plan, as in columns=['age', 'stay']"
+            )
+    members = tuple(sources)
+    sizes = [member.size for member in members]
+    # Sizes of some kinds of files are bytes, those of others rows.
+    kinds = {member.origin and suffix(member.origin.path)[0] for member in members}
+
+    def wide(dim: int) -> Iterator[Piece]:
+        for member in members:
+            yield from member.pieces(dim)
+
+    def read() -> Iterator[Piece]:
+        for member in members:
+            yield from member.read()
+
+    return Source(
+        read,
+        first.dim,
+        first.columns,
+        any(member.once for member in members),
+        sum(size or 0 for size in sizes) if None not in sizes and len(kinds) == 1 else None,
+        first.fallback_dim,
+        wide,
+        first.unit,
+        members=members,
+    )
 
 
 def slices(rows: Callable[[int, int], NDArray[Any]], count: int, step: int) -> Iterator[Piece]:

@@ -7,7 +7,7 @@ import os
 import re
 import string
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError, SchemaError
 from dpkde.tables.labels import Labelled, labels_in_spans, nobody
-from dpkde.tables.source import Piece, Source, columns_and_unit, is_number
+from dpkde.tables.source import Origin, Piece, Source, columns_and_unit, is_number
 from dpkde.tables.streams import Stream, as_utf8, check_encoding, open_binary, suffix
 
 TEXT_BLOCK = 1 << 20
@@ -227,7 +227,9 @@ def open_text(table: CSV, columns: Sequence[str] | None, unit: str | None = None
     size = None if path is None or suffix(path)[1] else path.stat().st_size
     # Names that the caller did not give could be a record's words: they are not passed on.
     given = None if columns is None else chosen
-    return Source(read, len(chosen), given, path is None, size, unit=unit)
+    rules = repr(replace(table, source=""))
+    origin = None if path is None else Origin(path, rules)
+    return Source(read, len(chosen), given, path is None, size, unit=unit, origin=origin)
 
 
 @dataclass
