@@ -71,14 +71,6 @@ def watched(source: Source, label: str, shown: bool = True) -> Iterator[Source]:
         if report is None:
             yield source
             return
-        position = 0
+        from dpkde.tables.source import reported
 
-        def read(size: int) -> None:
-            nonlocal position
-            if source.size is not None and position + size > source.size:
-                position = 0  # a second pass
-            position += size
-            report(position, source.size)
-
-        report(0, source.size)
-        yield source.watched(read)
+        yield reported(source, report)

@@ -38,6 +38,7 @@ import numpy as np
 from dpkde.errors import FormatError, ParameterError, SchemaError
 from dpkde.families.base import Table
 from dpkde.planning.plan import Plan
+from dpkde.privacy.amounts import ONE_RECORD
 from dpkde.release import container
 from dpkde.release.files import SECRECY, Filed, Opened
 from dpkde.tables import Piece, Source
@@ -192,6 +193,8 @@ def kept(
     The checkpoint is deleted when the block inside ends, and kept where that raises.
     """
     place = Path(path)
+    if plan.unit != ONE_RECORD:
+        raise ParameterError(_UNITS)
     files = [FileState.of(origin) for origin in _origins(source)]
     if place.is_dir() or not place.name:
         raise ParameterError(f"{place} is a folder: name a file for the checkpoint")
@@ -211,8 +214,6 @@ def _origins(source: Source) -> list[Origin]:
     """Return the files that a source reads; refuse what is more than files."""
     members = source.members or (source,)
     origins = [member.origin for member in members if member.origin is not None]
-    if source.unit is not None:
-        raise ParameterError(_UNITS)
     if len(origins) < len(members):
         raise ParameterError(NO_FILE)
     return origins
@@ -328,7 +329,6 @@ def _locked(path: Path) -> Iterator[None]:
             try:
                 _remove_unfinished(path)
                 yield
-                _remove_unfinished(path)
             finally:
                 with suppress(OSError):  # not every system removes what is open
                     lock.unlink()

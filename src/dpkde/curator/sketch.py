@@ -42,10 +42,12 @@ from dpkde.privacy.secrecy import sealed
 from dpkde.release import container
 from dpkde.release.files import SECRECY, Filed, Opened
 from dpkde.release.parts import Parts, SketchIds, parts_from_json
+from dpkde.release.progress import is_reporting, reporting
 from dpkde.space.domain import Mask, universe_of
 from dpkde.space.frame import Frame
 from dpkde.tables import CSV, Piece, PointsLike, Source, open_points, open_tables
 from dpkde.tables.arrays import as_rows, silent
+from dpkde.tables.source import reported
 
 WHOLE = Fraction(1)
 
@@ -278,15 +280,21 @@ def sketch(
     """
     plan = with_unit(check_plan(plan), Unit.declare(unit, rows_per_unit))
     if checkpoint is not None:
-        with resumed(_opened_files(points, plan), plan, checkpoint, threads) as whole:
+        files = watched(_opened_files(points, plan))
+        with resumed(files, plan, checkpoint, threads) as whole:
             return whole
     universe = universe_of(plan.frame.domain)
-    source = open_points(points, plan.columns, universe=universe, unit=plan.unit.name)
+    source = watched(open_points(points, plan.columns, universe=universe, unit=plan.unit.name))
     if limit := limit_under(plan):
         source = limited(source, plan.frame, limit, threads)
     made = sketch_source(source, plan, threads)
     made._ids = frozenset([_new_id()])
     return made
+
+
+def watched(source: Source) -> Source:
+    """Return a source that tells whoever asked by `dpkde.progress` how far it is read."""
+    return reported(source, reporting()) if is_reporting() else source
 
 
 @contextmanager

@@ -114,6 +114,21 @@ class Source:
         )
 
 
+def reported(source: Source, report: Callable[[int, int | None], object]) -> Source:
+    """Return the same source, which reports how far it is read, and how far that is in all."""
+    position = 0
+
+    def read(size: int) -> None:
+        nonlocal position
+        if source.size is not None and position + size > source.size:
+            position = 0  # a second pass
+        position += size
+        report(position, source.size)
+
+    report(0, source.size)
+    return source.watched(read)
+
+
 def together(sources: Sequence[Source]) -> Source:
     """Return tables of the same columns as one, read one after the other."""
     first, *others = sources
