@@ -199,6 +199,10 @@ def test_units_from_parts(parts: list[str], capsys: Printed) -> None:
     for options, records in (([], 4), (["--disjoint-units"], 2)):
         assert dpkde_("merge", "a", "b", "-o", "ab", *options, capsys=capsys)[0] == 0
         assert dpkde.Sketch.load("ab").plan.unit.records == records
+    typed = ["sketch", "u.csv", "u.csv", "--plan", "u.plan", "-o", "both"]
+    assert dpkde_(*typed, capsys=capsys)[0] == 0
+    both = dpkde.Sketch.load("both")  # one table: two rows of each in all
+    assert (both._count, both.plan.unit.records) == (18, 2)
     assert _sketch("u.csv", "typed", *unit, capsys=capsys)[0] == 0
     assert dpkde.Sketch.load("typed")._count == 18
     for options, words in (
