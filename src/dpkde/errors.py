@@ -8,7 +8,7 @@
     ├── BudgetError         a spend would exceed the declared guarantee, or what a ledger has left
     ├── LedgerError         a ledger is damaged, busy, or not one
     ├── AccuracyError       an error cannot be promised for so few records
-    ├── MergeError          two sketches were made under different plans
+    ├── MergeError          sketches were made under different plans, or one is there twice
     └── FormatError         a file is damaged, hostile, or not ours (also a ValueError)
         └── VersionError    a file of a format that this version does not read
 
@@ -27,7 +27,7 @@ class ParameterError(DpkdeError, ValueError):
 
 
 class SchemaError(ParameterError):
-    """A table has the wrong number of columns, shape or type. Values never raise."""
+    """A table has the wrong number of columns, shape or type, or changed. Values never raise."""
 
 
 class BudgetError(DpkdeError):
@@ -46,7 +46,7 @@ class AccuracyError(DpkdeError):
 
 
 class MergeError(DpkdeError):
-    """Two sketches were made under different plans, so their sum has no meaning."""
+    """Sketches were made under different plans, or hold the same part: there is no such sum."""
 
 
 class FormatError(DpkdeError, ValueError):
