@@ -44,7 +44,10 @@ def _name(path: Path) -> str:
 
 HOLDS_POINTS = ("dpkde.curator", "dpkde.nonprivate", "dpkde.prior")
 PLACES_POINTS = ("dpkde.families", "dpkde.space.domain", "dpkde.space.frame", "dpkde.space.placing")
-MAY_HOLD = (*HOLDS_POINTS, "dpkde.demo", "dpkde.cli.publish", "dpkde.__init__")
+MAY_HOLD = (
+    *HOLDS_POINTS,
+    *("dpkde.demo", "dpkde.cli.publish", "dpkde.cli.sketch", "dpkde.cli.merge", "dpkde.__init__"),
+)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_name)

@@ -8,7 +8,8 @@
     ├── BudgetError         a spend would exceed the declared guarantee, or what a ledger has left
     ├── LedgerError         a ledger is damaged, busy, or not one
     ├── AccuracyError       an error cannot be promised for so few records
-    ├── MergeError          two sketches were made under different plans
+    ├── SourceError         what hands out the points, code of others, stopped
+    ├── MergeError          sketches were made under different plans, or one is there twice
     └── FormatError         a file is damaged, hostile, or not ours (also a ValueError)
         └── VersionError    a file of a format that this version does not read
 
@@ -27,7 +28,7 @@ class ParameterError(DpkdeError, ValueError):
 
 
 class SchemaError(ParameterError):
-    """A table has the wrong number of columns, shape or type. Values never raise."""
+    """A table has the wrong number of columns, shape or type, or changed. Values never raise."""
 
 
 class BudgetError(DpkdeError):
@@ -45,8 +46,15 @@ class AccuracyError(DpkdeError):
     """
 
 
+class SourceError(DpkdeError):
+    """Code of others that hands out points stopped. Its own words may quote cells: it has ours.
+
+    Whether it stops may hang on a value, so a ledger keeps all that was reserved.
+    """
+
+
 class MergeError(DpkdeError):
-    """Two sketches were made under different plans, so their sum has no meaning."""
+    """Sketches were made under different plans, or hold the same part: there is no such sum."""
 
 
 class FormatError(DpkdeError, ValueError):

@@ -489,6 +489,10 @@ def test_the_examples_work(
     trips = np.random.default_rng(0).normal((-73.9, 40.7), 0.05, size=(500, 2))
     np.savetxt("trips.csv", trips, delimiter=",", header="lon,lat", comments="")
     monkeypatch.setattr("dpkde.demo.main", lambda folder: None)
+    kernel, bounds = dpkde.Gaussian(0.01), [(-74.1, -73.15), (40.5, 40.9)]
+    plan = dpkde.plan(kernel=kernel, bounds=bounds, epsilon=1, expected_rows=500)
+    plan.save("trips.plan")
+    dpkde.sketch(trips, plan).save("tuesday.sketch")
     for verb in EVERY_VERB:
         _, out, _ = dpkde_(*verb.split(), "--help", capsys=capsys)
         text = " ".join(out.split())

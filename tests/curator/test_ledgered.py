@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dpkde
+from dpkde.errors import SourceError
 from dpkde.privacy.budget import Budget
 from dpkde.privacy.ledger.book import State
 from dpkde.privacy.ledger.ledger import Ledger
@@ -137,8 +138,9 @@ def test_an_error_of_the_callers_code_costs_all(ledger: Ledger) -> None:
         if POINTS[0, 0] > -9:  # a private value
             raise dpkde.ParameterError("from outside")
 
-    with pytest.raises(dpkde.ParameterError, match="from outside"):
+    with pytest.raises(SourceError, match=r"\(ParameterError\)") as stopped:
         publish(points=batches(), expected_rows=300, ledger=ledger)
+    assert "from outside" not in str(stopped.value)
     assert states(ledger) == [State.RESERVED]
     assert ledger.left().epsilon == Fraction(3, 2)
 

@@ -18,6 +18,11 @@ from dpkde.curator.sketch import Sketch
 from dpkde.tables.source import chunk_rows
 
 
+def _anew(sums: dpkde.Sketch) -> dpkde.Sketch:
+    """Return the same sums without the ids that tell which sketches are in them."""
+    return Sketch(sums.plan, sums._table, sums._count, sums._rows)
+
+
 def _plan(axes: int, **changes: Any) -> dpkde.Plan:
     arguments: dict[str, Any] = {
         "kernel": dpkde.Gaussian(1.0),
@@ -157,7 +162,7 @@ def test_sums_wrap_and_never_raise() -> None:
     made = dpkde.sketch(np.array([[0.7]]), plan)
     exact = made._table.astype(object)
     for _ in range(70):
-        made = made + made
+        made = _anew(made) + _anew(made)
         exact = exact * 2
     wrapped = [(int(v) + (1 << 63)) % (1 << 64) - (1 << 63) for v in exact]
     assert made._table.tolist() == wrapped
@@ -191,7 +196,7 @@ def test_save_and_load(plan: dpkde.Plan, tmp_path: Path) -> None:
     made.save(tmp_path / "part.sketch")
     back = Sketch.load(tmp_path / "part.sketch")
     assert back == made
-    assert back + made == made + made
+    assert back + _anew(made) == _anew(made) + made
     if os.name == "posix":
         assert (tmp_path / "part.sketch").stat().st_mode & 0o077 == 0
     empty = dpkde.sketch(points[:0], plan)
@@ -220,10 +225,7 @@ def test_save_and_load(plan: dpkde.Plan, tmp_path: Path) -> None:
         ({"a": [1.0], "b": [2.0]}, "got dict"),
         ({(1.0, 2.0)}, "got set"),
         (b"1,2", "got bytes"),
-        (
-            (Path("a.parquet"), Path("b")),
-            r"Sketch\.merge\(\[dpkde\.sketch\(path, plan\) for path in paths\]\)",
-        ),
+        ((Path("b"), Path("a.parquet")), "b is not a table that can be read"),
     ],
 )
 def test_only_the_schema_raises(points: Any, told: str) -> None:

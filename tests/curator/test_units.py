@@ -160,7 +160,8 @@ def test_plus_refuses_units_and_merge_what_does_not_belong_together() -> None:
     with pytest.raises(dpkde.MergeError, match=r"dpkde\.Sketch\.merge\(parts\)"):
         sum([sketch, sketch])
     plain = dpkde.sketch(table[["a", "b"]], _plain(plan))
-    assert dpkde.Sketch.merge([plain, plain]) == plain + plain
+    again = dpkde.sketch(table[["a", "b"]], plain.plan)
+    assert dpkde.Sketch.merge([plain, again]) == plain + again
     others = (dpkde.sketch(table, _plan(seed=5)), plain, dpkde.sketch(table, _plan(epsilon=2)))
     for other in others[:2]:
         with pytest.raises(dpkde.MergeError, match="different plans"):
@@ -470,8 +471,9 @@ def test_a_ledger_knows_whom_it_protects(tmp_path: Path) -> None:
     assert ledger.left().epsilon == 0
     fewer.save(tmp_path / "fewer.dpkde")
     assert ledger.verify([tmp_path / "fewer.dpkde"])
+    again = dpkde.sketch(_table(), sketch.plan)
     with pytest.raises(dpkde.BudgetError, match="counts up to 6: take rows_per_unit=3 or less"):
-        dpkde.publish(dpkde.Sketch.merge([sketch, sketch]), epsilon=1, ledger=ledger)
+        dpkde.publish(dpkde.Sketch.merge([sketch, again]), epsilon=1, ledger=ledger)
     assert "each who as a whole" in str(ledger.statement())
 
 

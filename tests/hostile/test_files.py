@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 import dpkde
+from dpkde.curator.checkpoint import Checkpoint, FileState, Sums
 from dpkde.kernels import Kernel
 from dpkde.release import container
 from grown import GOLDEN, GROWN
@@ -66,6 +67,10 @@ def _files(folder: Path) -> list[tuple[bytes, Callable[[Path], object]]]:
     loaders = {"plan": dpkde.Plan.load, "sketch": dpkde.Sketch.load}
     for name, make in GROWN.items():
         kinds.append((make().to_bytes(), loaders.get(name, dpkde.load)))
+    file = FileState("/data/t.csv", "CSV()", 10**6, 10**18, "0f" * 32)
+    sums = Sums(np.arange(9), 2**63, 7)
+    kept = Checkpoint("ab" * 32, "dpkde 0.1.0", "cd" * 16, [file, file], sums, 1, 30, 2**20)
+    kinds.append((kept.to_bytes(), Checkpoint.load))
     for path in sorted(GOLDEN.glob("assisted-*.dpkde")):
         kinds.append((path.read_bytes(), dpkde.load))
     return kinds

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 import dpkde
+from dpkde.errors import SourceError
 from dpkde.tables import open_points
 from local_postgres import LocalPostgres, postgres_is_there
 
@@ -89,7 +90,7 @@ def test_what_a_server_says_of_a_cell_does_not_pass(
 ) -> None:
     query = "SELECT text::double precision AS a, 0 AS day FROM trips"
     with suppress(Exception), executed(kind, server, query) as cursor:
-        with pytest.raises(dpkde.SchemaError, match="an error of its own") as caught:
+        with pytest.raises(SourceError, match="an error of its own") as caught:
             dpkde.sketch(cursor, PLAN)
         raise InterruptedError  # what is left of the transaction says it again
     assert SECRET not in str(caught.value)

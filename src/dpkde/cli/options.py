@@ -104,6 +104,23 @@ TABLE = (
     Option("output", "publish", Path, "The release file to write.", short=("-o",), default=...),
     Option("output", "plan", Path, "Write the plan to this file, for dpkde publish --plan.",
            short=("-o",)),
+    Option("plan", "sketch", Path, "The plan, a file that dpkde plan -o wrote.", default=...),
+    Option("output", "sketch", Path, "The sketch to write. Secret.", short=("-o",), default=...),
+    Option("unit", "sketch", str,
+           "Where the plan protects single rows: the column that tells whose a row is. Goes with "
+           "--rows-per-unit."),
+    Option("rows_per_unit", "sketch", whole, "How many rows of each unit may count."),
+    Option("checkpoint", "sketch", Path,
+           "Keep in this file, every minute, how far it has come, and go on from there if it was "
+           "killed. Secret; deleted once the sketch is written."),
+    Option("threads", "sketch", whole,
+           "How many threads. Default: one per core. The result does not depend on it."),
+    Option("quiet", "sketch", bool, "Show no progress and no notes.", short=("-q",)),
+    Option("output", "merge", Path, "The sketch to write. Secret.", short=("-o",), default=...),
+    Option("disjoint_units", "merge", bool,
+           "Your word that no unit has rows in two of the parts, as where each hospital has "
+           "patients of its own. Otherwise noise is for the rows of a unit in every part."),
+    Option("quiet", "merge", bool, "Show no progress and no notes.", short=("-q",)),
     Option("json", "inspect", bool, "Print the whole description as JSON."),
     Option("points", "query", str, "Points in a CSV, Parquet or .npy file; - for CSV on stdin."),
     Option("level", "query", float,

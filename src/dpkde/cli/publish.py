@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,8 +12,10 @@ from dpkde.cli import request
 from dpkde.cli.options import RELEASE, Options, arguments_of
 from dpkde.cli.progress import watched
 from dpkde.cli.verb import verb
+from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:
+    from dpkde.curator.sketch import Sketch
     from dpkde.release.release import Release
 
 FEW = 5
@@ -27,15 +29,17 @@ def publish(
         str,
         typer.Argument(
             help="A file of CSV or TSV (also packed), Parquet, Arrow or .npy; a folder or a "
-            "pattern of such files, or an address; - for CSV on stdin."
+            "pattern of such files, or an address; - for CSV on stdin. Or a sketch that dpkde "
+            "sketch or merge wrote."
         ),
     ],
 ) -> None:
-    """Publish a table: read it, add noise, write a release file.
+    """Publish a table, or a sketch of it: add noise, write a release file.
 
     Rows with missing or bad values contribute nothing; rows outside the bounds are moved to them,
     or dropped. Neither is reported, since that would reveal something about the data. An old
-    release file stays until the new one is complete.
+    release file stays until the new one is complete. What the plan of a sketch has fixed is not
+    given again.
 
     Example: dpkde publish trips.csv -o trips.dpkde --columns lon,lat
     --bounds -74.1:-73.15,40.5:40.9 --bandwidth 0.01 --epsilon 0.5
@@ -44,7 +48,14 @@ def publish(
     from dpkde.planning.plan import Plan
     from dpkde.tables import open_points
 
-    text, output, quiet = request.table(table, options), options["output"], options["quiet"]
+    output, quiet, kind = options["output"], options["quiet"], request.kind_of(table)
+    if kind is not None:
+        sums, decisions = _sketched(table, kind, options)
+        request.check_writable(output, "dpkde-release")
+        release = release_of(sums, **decisions, **arguments_of(options, "ledger"))
+        _finish(release, options)
+        return
+    text = request.table(table, options)
     if options["plan"] is not None:
         request.check_settled(options)
         plan = Plan.load(options["plan"])
@@ -56,6 +67,29 @@ def publish(
     request.check_writable(output, "dpkde-release")
     with watched(source, "reading", not quiet) as read:
         release = release_of(read, **decisions, **arguments_of(options, "ledger"))
+    _finish(release, options)
+
+
+def _sketched(table: str, kind: str, options: Options) -> tuple[Sketch, dict[str, Any]]:
+    """Return the sketch in a file, and what is decided for its release."""
+    from dpkde.curator.sketch import Sketch
+    from dpkde.planning.plan import Plan
+
+    if kind != Sketch.FORMAT:
+        raise ParameterError(f"{table} is a {kind} file, not a table and not a sketch")
+    sums = Sketch.load(table)
+    request.check_settled(options)
+    if rules := arguments_of(options, "text"):
+        raise ParameterError(f"--{next(iter(rules))} goes with CSV text, not with a sketch")
+    decisions = request.terms(options)
+    if options["plan"] is not None:
+        decisions["plan"] = Plan.load(options["plan"])
+    return sums, decisions
+
+
+def _finish(release: Release, options: Options) -> None:
+    """Write a release, and tell what it tells of itself."""
+    output, quiet = options["output"], options["quiet"]
     release.save(output)
     for doubt in () if quiet else _doubts(release):
         typer.echo(f"dpkde: note: {doubt}", err=True)

@@ -32,6 +32,20 @@ def table(name: str, options: Options) -> Any:
     return CSV(name, **rules) if rules else name  # a path would make another of an address
 
 
+def kind_of(name: str) -> str | None:
+    """Return which kind of file of ours is where a table may be; None for all others.
+
+    Its content tells; a file that calls itself a sketch is one, if only a damaged one.
+    """
+    from dpkde.release import container
+
+    path = Path(name)
+    if name == "-" or not path.is_file():
+        return None
+    claimed = "dpkde-sketch" if path.suffix == ".sketch" and path.is_file() else None
+    return container.kind_of(path) or claimed
+
+
 def numbers(value: Any, what: str) -> list[float]:
     """Return numbers that were typed with commas, or stand in a list.
 

@@ -24,6 +24,7 @@ from dpkde.curator.sketch import (
     count_and_look,
     sketch,
     sketch_source,
+    watched,
 )
 from dpkde.curator.units.limit import limited
 from dpkde.errors import ParameterError
@@ -244,6 +245,7 @@ def publish(
     check_apart(whose, columns)
     domain = as_domain(bounds, columns)
     source = open_points(points, columns, universe=universe_of(domain), unit=whose.name)
+    source = watched(source)
     frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
     families = as_families("auto" if family is None else family)
     check_room(frame, source.columns, families)

@@ -5,34 +5,50 @@ that contributed, and the number of rows read. Integer sums do not depend on ord
 threads, so ``sketch(A) + sketch(B) == sketch(A + B)`` holds bit for bit for every split.
 
 A sketch is as secret as the data: it prints its shape and nothing else.
+
+Each call of `dpkde.sketch` draws an **id** of 16 bytes from the operating system, whatever the
+points are. Merging unites the ids, and refuses what has one in common: a part that came twice
+would count twice. Ids tell nothing else. They are no part of ``==``, stay in sketches and their
+files, and never reach a release. What `Sketch.empty` returns has none: it adds nothing, however
+often it is merged. (A table without rows has one, like any other table: whether it has any is
+private.) Files from before there were ids have none either, and nobody notices where such a one
+comes twice.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from dpkde.curator.checkpoint import NO_FILE, Sums, kept
 from dpkde.curator.units.limit import limited
-from dpkde.errors import FormatError, MergeError
+from dpkde.errors import FormatError, MergeError, ParameterError
 from dpkde.families.base import Table
 from dpkde.kernels import Points
 from dpkde.numerics.pool import mapped
+from dpkde.planning.differences import differences
 from dpkde.planning.plan import Plan, check_plan, check_switch, describe, opened_plan, protecting
 from dpkde.planning.units import limit_under, with_unit
 from dpkde.privacy.amounts import ONE_RECORD, Bounds, Unit
 from dpkde.privacy.secrecy import sealed
 from dpkde.release import container
-from dpkde.release.files import Filed, Opened
+from dpkde.release.files import SECRECY, Filed, Opened
+from dpkde.release.parts import Parts, SketchIds, parts_from_json
+from dpkde.release.progress import is_reporting, reporting
 from dpkde.space.domain import Mask, universe_of
 from dpkde.space.frame import Frame
-from dpkde.tables import Piece, PointsLike, Source, open_points
+from dpkde.tables import CSV, Piece, PointsLike, Source, open_points
 from dpkde.tables.arrays import as_rows, silent
+from dpkde.tables.places import is_place
+from dpkde.tables.source import reported
 
 WHOLE = Fraction(1)
 
@@ -40,25 +56,30 @@ WHOLE = Fraction(1)
 class Sketch(Filed):
     """Exact sums of contributions under a plan. Make one with `dpkde.sketch`.
 
-    ``a + b`` merges two sketches of the same plan, ``a == b`` compares them bit for bit. Its file
-    and its bytes are as secret as the data: for trusted transport only.
+    ``a + b`` merges two sketches of the same plan, ``a == b`` compares them bit for bit. A sketch
+    that is merged with itself, or with a sum that it is in, raises. Its file and its bytes are as
+    secret as the data: for trusted transport only. Their size tells how many sketches were merged,
+    and nothing of the points.
     """
 
     FORMAT = "dpkde-sketch"
     SECRET = True
 
-    __slots__ = ("_count", "_rows", "_table", "plan")
+    __slots__ = ("_count", "_ids", "_rows", "_table", "plan")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, plan: Plan, table: Table, count: int, rows: int) -> None:
+    def __init__(
+        self, plan: Plan, table: Table, count: int, rows: int, ids: Iterable[str] = ()
+    ) -> None:
         self.plan = plan
+        self._ids = frozenset(ids)
         self._table = table
         self._count = count % (1 << 64)
         self._rows = rows % (1 << 64)
 
     @classmethod
     def empty(cls, plan: Plan) -> Sketch:
-        """Return the sketch of no records: the neutral element of merging."""
+        """Return the sketch of no records: the neutral element of merging, any number of times."""
         return cls(plan, np.zeros(plan.pair.bounds.cells, dtype=np.int64), 0, 0)
 
     @sealed
@@ -71,8 +92,7 @@ class Sketch(Filed):
                 "dpkde.Sketch.merge(parts), which counts with that, or "
                 "dpkde.Sketch.merge(parts, disjoint_units=True) where you know that none has"
             )
-        _check_alike(self.plan, other.plan)
-        return self._plus(other)
+        return Sketch.merge([self, other])
 
     def _plus(self, other: Sketch) -> Sketch:
         return Sketch(
@@ -80,6 +100,7 @@ class Sketch(Filed):
             self._table + other._table,
             self._count + other._count,
             self._rows + other._rows,
+            self._ids | other._ids,
         )
 
     @classmethod
@@ -102,22 +123,51 @@ class Sketch(Filed):
         ---------
         The plan of the sum has a unit of as many records as one may have moved it by.
         """
-        sketches = list(parts)
-        if not sketches or not all(isinstance(part, Sketch) for part in sketches):
-            raise MergeError("merge takes at least one sketch, such as [monday, tuesday]")
+        named = ((f"sketch {number}", part) for number, part in enumerate(parts, 1))
+        return cls.merge_named(named, disjoint_units=disjoint_units)
+
+    @classmethod
+    @sealed
+    def merge_named(
+        cls, parts: Iterable[tuple[str, Sketch]], *, disjoint_units: bool = False
+    ) -> Sketch:
+        """Return what `merge` does, from parts with names, read one at a time.
+
+        All that cannot be merged is named in one MergeError: parts that are there twice, and parts
+        of another plan with what differs.
+        """
         check_switch(disjoint_units, "disjoint_units")
-        first = sketches[0].plan
-        records = [part.plan.unit.records for part in sketches]
-        for part in sketches[1:]:  # of sums, units may have more records than in a part
-            named = part.plan.unit.name is not None and part.plan.unit.name == first.unit.name
-            _check_alike(first, replace(part.plan, unit=first.unit) if named else part.plan)
-        total = sketches[0]
-        for part in sketches[1:]:
-            total = total._plus(part)
-        if first.unit == ONE_RECORD:
+        faults: list[str] = []
+        holder: dict[str, str] = {}
+        records: list[int] = []
+        total, first, apart = None, "", False
+        for name, part in parts:
+            if not isinstance(part, Sketch):
+                raise MergeError(_NO_SKETCHES)
+            if total is not None and (told := _difference(total.plan, part.plan)):
+                faults.append(f"{first} and {name} were made under different plans: {told}")
+                apart = True
+                continue
+            twice = dict.fromkeys(holder[each] for each in sorted(part._ids) if each in holder)
+            if twice:
+                faults.append(f"{name} has a part in it that is in {' and '.join(twice)} as well")
+            holder.update(dict.fromkeys(part._ids - set(holder), name))
+            records.append(part.plan.unit.records)
+            if total is None:
+                total, first = part, name
+            elif not faults:
+                total = total._plus(part)
+        if total is None:
+            raise MergeError(_NO_SKETCHES)
+        if faults:
+            advice = _ONE_PLAN if apart else ""
+            raise MergeError(f"these sketches cannot be merged: {'; '.join(faults)}{advice}")
+        unit = total.plan.unit
+        if unit == ONE_RECORD:
             return total
-        priced = replace(first.unit, records=max(records) if disjoint_units else sum(records))
-        return cls(replace(first, unit=priced), total._table, total._count, total._rows)
+        priced = replace(unit, records=max(records) if disjoint_units else sum(records))
+        plan = replace(total.plan, unit=priced)
+        return cls(plan, total._table, total._count, total._rows, total._ids)
 
     def __radd__(self, other: int) -> Sketch:
         """Let `sum` start at 0."""
@@ -147,12 +197,18 @@ class Sketch(Filed):
         # Counts go into a tensor: the length of the file must not depend on their digits.
         totals = np.array([self._count, self._rows], dtype=np.uint64).view(np.int64)
         tensors = {**self.plan.tensors, "table": self._table, "totals": totals}
-        return {"plan": self.plan.document}, tensors
+        document: dict[str, Any] = {"plan": self.plan.document}
+        if self._ids:  # in the document alone: readers of version 1 refuse tensors, and no fields
+            document["secret"] = SECRECY
+            document["parts"] = Parts([SketchIds(tuple(sorted(self._ids)))]).to_json()
+        return document, tensors
 
     @classmethod
     def _rebuilt(cls, opened: Opened) -> Sketch:
-        opened.expect(opened.document, {"format", "format_version", "plan"})
+        known = {"format", "format_version", "plan", "secret", "parts"}
+        opened.expect(opened.document, known)
         plan = opened_plan(opened)
+        ids = parts_from_json(opened.document.get("parts", {}), opened.tensors).of(SketchIds)
         table, totals = opened.tensors.pop("table"), opened.tensors.pop("totals")
         if (
             table.shape != (plan.pair.bounds.cells,)
@@ -161,15 +217,22 @@ class Sketch(Filed):
         ):
             raise FormatError("the sums of this sketch do not fit its plan")
         count, rows = totals.view(np.uint64).tolist()
-        return cls(plan, table.copy(), count, rows)
+        return cls(plan, table.copy(), count, rows, () if ids is None else ids.ids)
 
 
-def _check_alike(one: Plan, other: Plan) -> None:
-    if one != other:
-        raise MergeError(
-            "these sketches were made under different plans and cannot be merged: make one "
-            "plan, save it, and sketch every part under that file"
-        )
+def _new_id() -> str:
+    """Return the id of a sketch that is about to be made: 16 bytes of the operating system's."""
+    return secrets.token_hex(16)
+
+
+_NO_SKETCHES = "merge takes at least one sketch, such as [monday, tuesday]"
+_ONE_PLAN = "; make one plan, save it, and sketch every part under that file"
+
+
+def _difference(one: Plan, other: Plan) -> str:
+    """Return what differs between the plans of two parts; of sums, units may have more records."""
+    named = other.unit.name is not None and other.unit.name == one.unit.name
+    return differences(one, replace(other, unit=one.unit) if named else other)
 
 
 @sealed
@@ -180,6 +243,7 @@ def sketch(
     unit: str | None = None,
     rows_per_unit: int | None = None,
     threads: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Sketch:
     """Return the exact sketch of private points under a plan.
 
@@ -195,6 +259,18 @@ def sketch(
         As for `dpkde.publish`, where the plan has none: the plan of the sketch has it then.
     threads
         How many threads; by default one per core. The result does not depend on it.
+    checkpoint
+        The name of a file. How far it has come is kept there every minute, and the next call with
+        the same arguments goes on from there, to the same bits. For points that are files: a path,
+        a `CSV` with a path, or a list of those; and without units. The file holds exact sums, is as
+        secret as the data, and is deleted before this returns.
+
+    Raises
+    ------
+    SchemaError
+        A table has the wrong columns; or a file is not what it was when its checkpoint was begun.
+    ParameterError
+        The checkpoint is of something else, or another process is at it.
 
     Guarantee
     ---------
@@ -204,11 +280,41 @@ def sketch(
     ``plan.unit.records`` of its own rows, and the choice for no other unit.
     """
     plan = with_unit(check_plan(plan), Unit.declare(unit, rows_per_unit))
+    if checkpoint is not None:
+        if not is_place(points) and not isinstance(points, (CSV, Source, list, tuple)):
+            raise ParameterError(NO_FILE)
+        files = watched(open_points(points, plan.columns, unit=plan.unit.name))
+        with resumed(files, plan, checkpoint, threads) as whole:
+            return whole
     universe = universe_of(plan.frame.domain)
-    source = open_points(points, plan.columns, universe=universe, unit=plan.unit.name)
+    source = watched(open_points(points, plan.columns, universe=universe, unit=plan.unit.name))
     if limit := limit_under(plan):
         source = limited(source, plan.frame, limit, threads)
-    return sketch_source(source, plan, threads)
+    made = sketch_source(source, plan, threads)
+    made._ids = frozenset([_new_id()])
+    return made
+
+
+def watched(source: Source) -> Source:
+    """Return a source that tells whoever asked by `dpkde.progress` how far it is read."""
+    return reported(source, reporting()) if is_reporting() else source
+
+
+@contextmanager
+def resumed(
+    source: Source, plan: Plan, checkpoint: str | os.PathLike[str], threads: int | None = None
+) -> Iterator[Sketch]:
+    """Yield the sketch of a source that reads files, with a checkpoint as in `sketch`.
+
+    It is deleted when the block inside ends, which may save the sketch; and kept where that raises.
+    """
+
+    def summed(pieces: Iterable[Piece]) -> Sums:
+        more = _sketch_pieces(plan, threads, pieces)
+        return Sums(more._table, more._count, more._rows)
+
+    with kept(checkpoint, source, plan, _new_id(), summed) as (sums, own_id):
+        yield Sketch(plan, sums.table, sums.count, sums.rows, [own_id])
 
 
 def sketch_source(
@@ -222,11 +328,16 @@ def sketch_source(
     A piece is added to whichever table is free: there are never more of them than threads, and
     integer sums do not care which piece went where.
     """
+    return _sketch_pieces(plan, threads, source.pieces(plan.frame.dim), rate)
+
+
+def _sketch_pieces(
+    plan: Plan, threads: int | None, pieces: Iterable[Piece], rate: Fraction = WHOLE
+) -> Sketch:
+    """Return the sketch of a few pieces, all of them summed when this returns."""
     total = Sketch.empty(plan)
     free: list[Table] = []
-    for count, rows in mapped(
-        partial(_contribute, plan, free, rate), source.pieces(plan.frame.dim), threads
-    ):
+    for count, rows in mapped(partial(_contribute, plan, free, rate), pieces, threads):
         total._count = (total._count + count) % (1 << 64)
         total._rows = (total._rows + rows) % (1 << 64)
     for table in free:

@@ -8,5 +8,6 @@
 `promise`        the (α, η) guarantee: the error that can be promised
 `promised`       the layout of least bound, and how many records a promise takes
 `plan`           `Plan`: all that is fixed before a sketch is made, and its file
+`differences`    what two plans differ in, in words
 ===============  ================================================================================
 """

@@ -106,7 +106,7 @@ def write(
     if not target.name:
         raise ParameterError(f"{str(path)!r} is not the name of a file to write")
     check_replaceable(target, str(document.get("format")))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f"{unfinished(target)}{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(temporary, flags, 0o600 if secret else 0o666)
@@ -123,6 +123,11 @@ def write(
         if error.errno is None:
             raise
         raise type(error)(error.errno, error.strerror, str(target)) from None
+
+
+def unfinished(path: Path) -> str:
+    """Return how the name of a file begins that is to become `path` once it is complete."""
+    return f".{path.name}."
 
 
 def check_room(*parts: Any) -> None:
@@ -174,19 +179,24 @@ def check_replaceable(path: Path, kind: str) -> None:
     )
     if not path.is_file():
         raise refusal
-    if path.stat().st_size and _kind_of(path) != kind:
+    if path.stat().st_size and kind_of(path) != kind:
         raise refusal
 
 
 def check_not_ours(path: Path) -> None:
     """Refuse to write a table or a map over a file of dpkde: what it has was paid for."""
-    kind = _kind_of(path) if path.is_file() else None
+    kind = kind_of(path)
     if kind is not None:
         raise ParameterError(f"{path} is a {kind} file; it is not overwritten: choose another name")
 
 
-def _kind_of(path: Path) -> str | None:
-    """Return which kind of file of ours this begins as; None for others."""
+def kind_of(path: Path) -> str | None:
+    """Return which kind of file of ours this begins as, such as ``"dpkde-sketch"``.
+
+    None for others, and where there is no file. The name of the file is not asked, nor its digest.
+    """
+    if not path.is_file():
+        return None
     with path.open("rb") as file:
         try:
             metadata = _header(file, os.fstat(file.fileno()).st_size, FormatError(""))[1]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 VERSIONS = (1, 2)
 """Of every kind of file."""
+SECRECY = "exact sums of private data, as secret as the data"
+"""What a secret file says of itself, to whoever opens it."""
 
 
 @dataclass

@@ -49,8 +49,11 @@ parts, the plan's and the release's, as ``part.<name>.<tensor>``.
 A **plan** has ``format`` (``"dpkde-plan"``), ``format_version`` and ``plan``, and the family's
 tensors: by their bare names in version 1, as in a release in version 2. A **sketch**
 (``"dpkde-sketch"``) has the same fields, a release's tensors (its table is exact, and secret) and
-``totals``, int64 (2,): the numbers of records and of rows, modulo 2⁶⁴. The **synthetic release** is
-specified in `dpkde.release.synthetic`.
+``totals``, int64 (2,): the numbers of records and of rows, modulo 2⁶⁴. In either version it may
+have ``secret``, a sentence for whoever opens it, and ``parts``, among them ``sketch-ids``: which
+calls of `dpkde.sketch` are in it. Readers of version 1 pass over them as over any field; other
+parts are not kept, since nobody could add them up. The **synthetic release** is specified in
+`dpkde.release.synthetic`.
 
 **What a reader may skip, and what it must refuse.** Of a file of version 2 it skips parts that it
 does not know and that are not required; it keeps them, and writes them again. It refuses a version

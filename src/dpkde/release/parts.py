@@ -1,6 +1,7 @@
 """Parts: what a file may hold beyond what every reader has to know.
 
-From version 2 on, a release and the plan in any file have ``parts``: an object of at most 64 parts
+From version 2 on, a release and the plan in any file have ``parts``, and a sketch has them in every
+version: an object of at most 64 parts
 by name, each an object with its ``version`` (a whole number, from 1), ``required`` (true or false)
 and fields of its own, nested 32 levels deep at most. Its tensors are called
 ``part.<name>.<tensor>``. The names of a release's parts and of its plan's are all different.
@@ -221,6 +222,40 @@ class LedgerEntry(Part):
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class SketchIds(Part):
+    """Which calls of `dpkde.sketch` are in a sketch, so that none is merged in twice.
+
+    An id is drawn by the operating system, and tells nothing but that two sketches hold the same
+    part. Only a sketch has this part: no release, and no plan.
+
+    Attributes
+    ----------
+    ids
+        32 hexadecimal digits each, sorted.
+    """
+
+    ids: tuple[str, ...]
+    name = "sketch-ids"
+    version = 1
+
+    def __post_init__(self) -> None:
+        ids = tuple(self.ids)
+        if not all(isinstance(each, str) and re.fullmatch(r"[0-9a-f]{32}", each) for each in ids):
+            raise ParameterError("the id of a sketch has 32 hexadecimal digits")
+        if list(ids) != sorted(set(ids)):
+            raise ParameterError("the ids of a sketch are sorted, and none is there twice")
+        object.__setattr__(self, "ids", ids)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ids."""
+        return {"ids": list(self.ids)}
+
+    def check(self, holder: Plan | SyntheticRelease) -> None:
+        """Refuse every holder but a sketch."""
+        raise ParameterError("only a sketch says which sketches are in it")
+
+
 @dataclass(frozen=True, eq=False)
 class NoisyMean(Part):
     """A noisy mean of the records, paid for: where a model may begin.
@@ -379,7 +414,9 @@ class UnknownPart(Part):
 
 KINDS: dict[str, type[Part]] = {
     kind.name: kind
-    for kind in (ColumnTypes, DeclaredBounds, UnitKey, LedgerEntry, NoisyMean, FittedModel)
+    for kind in (
+        *(ColumnTypes, DeclaredBounds, UnitKey, LedgerEntry, SketchIds, NoisyMean, FittedModel),
+    )
 }
 """The parts that this dpkde knows, each in one version."""
 

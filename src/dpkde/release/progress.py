@@ -1,4 +1,4 @@
-"""How far an answer has come, for whoever wants to know.
+"""How far an answer, or the reading of a table, has come, for whoever wants to know.
 
 >>> import dpkde
 >>> points = [[0.1], [0.4], [0.5]]
@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Report = Callable[[int, int], object]
-"""Takes how many queries are done, and how many there are."""
+Report = Callable[[int, int | None], object]
+"""Takes how many queries are done, and how many there are; or rows or bytes of a table, and None
+where nobody knows how many."""
 
 _CURRENT: ContextVar[Report | None] = ContextVar("progress", default=None)
 
@@ -23,6 +24,10 @@ _CURRENT: ContextVar[Report | None] = ContextVar("progress", default=None)
 @contextmanager
 def progress(report: Report | None) -> Iterator[None]:
     """Call ``report(done, total)`` after every few thousand queries of what is asked inside.
+
+    And for every few thousand rows that `dpkde.sketch` and `dpkde.publish` read: in rows, or in
+    bytes where the table is text, for each pass from 0. The total is None where nobody knows it.
+    How large a table is, is private: for the curator's own screen.
 
     In this thread, in order, and no longer once the block ends; None reports nothing. A call that
     goes through its queries several times, as `Release.interval` does, counts up as often.
@@ -39,5 +44,10 @@ def reporting() -> Report:
     return _CURRENT.get() or _nothing
 
 
-def _nothing(done: int, total: int) -> None:
+def is_reporting() -> bool:
+    """Tell whether anybody wants to know."""
+    return _CURRENT.get() is not None
+
+
+def _nothing(done: int, total: int | None) -> None:
     """Report nothing."""

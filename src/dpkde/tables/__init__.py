@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpkde.tables.door import PointsLike, open_points
+from dpkde.tables.door import PointsLike, open_points, open_tables
 from dpkde.tables.frames import check_known, is_frame
 from dpkde.tables.sets import is_sparse, query_sets
 from dpkde.tables.source import Piece, Source
@@ -18,5 +18,6 @@ __all__ = [
     "is_sparse",
     "is_text",
     "open_points",
+    "open_tables",
     "query_sets",
 ]

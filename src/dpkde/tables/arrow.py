@@ -23,7 +23,7 @@ from dpkde.tables import once
 from dpkde.tables.foreign import of_library, stream
 from dpkde.tables.labels import NO_LABELS, Labelled, is_label_type, labels_in_arrow
 from dpkde.tables.meaning import Meaning, meaning_of
-from dpkde.tables.source import Piece, Source, chunk_rows, columns_and_unit
+from dpkde.tables.source import Piece, Source, chunk_rows, columns_and_unit, origin_of
 from dpkde.tables.streams import guarded
 
 if TYPE_CHECKING:
@@ -284,4 +284,4 @@ def open_arrow(place: Place, columns: Sequence[str] | None, unit: str | None = N
             while (batch := guarded(damaged, lambda: next(batches, None))) is not None:
                 yield batch
 
-    return chosen.source(read)
+    return chosen.source(read, origin=origin_of(place))

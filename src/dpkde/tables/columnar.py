@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from dpkde.errors import SchemaError
 from dpkde.tables.arrays import as_rows
 from dpkde.tables.arrow import Chosen, arrow
-from dpkde.tables.source import Piece, Source, chunk_rows, no_rows, slices
+from dpkde.tables.source import Piece, Source, chunk_rows, no_rows, origin_of, slices
 from dpkde.tables.streams import guarded
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def open_parquet(place: Place, columns: Sequence[str] | None, unit: str | None =
             while (batch := guarded(damaged, lambda: next(found, None))) is not None:
                 yield batch.select(read)
 
-    return chosen.source(batches, size=size)
+    return chosen.source(batches, size=size, origin=origin_of(place))
 
 
 def open_npy(place: Place, columns: Sequence[str] | None, unit: str | None = None) -> Source:
@@ -54,13 +55,14 @@ def open_npy(place: Place, columns: Sequence[str] | None, unit: str | None = Non
         raise SchemaError(f"{place.name} does not hold one array")
     names = None if columns is None else tuple(str(name) for name in columns)
     if array.ndim == 1 and not array.size:
-        return no_rows(names)
+        return replace(no_rows(names), origin=origin_of(place))
     count, dim = as_rows(array, None, place.name).shape
     if names is not None and len(names) != dim:
         raise SchemaError(f"{place.name} has {dim} columns, not {len(names)}")
     if isinstance(place, Path):
         rows = partial(_copy_rows, place)
-        return Source(partial(slices, rows, count, chunk_rows(dim)), dim, names, size=count)
+        read = partial(slices, rows, count, chunk_rows(dim))
+        return Source(read, dim, names, size=count, origin=origin_of(place))
     return Source(partial(_pieces_elsewhere, place), dim, names, size=count)
 
 

@@ -57,7 +57,7 @@ from dpkde.tables.columnar import open_npy, open_parquet
 from dpkde.tables.databases import is_cursor, open_cursor
 from dpkde.tables.engines import is_lazy, is_relation, open_lazy, open_relation
 from dpkde.tables.frames import check_known, is_frame, open_frame
-from dpkde.tables.places import Place, check_distinct, files_in, is_address, is_place, open_files
+from dpkde.tables.places import File, Place, files_in, is_address, is_place, open_files
 from dpkde.tables.sets import is_sparse, open_sets, open_sparse
 from dpkde.tables.source import Source, no_rows, standing_for
 from dpkde.tables.streams import PACKINGS, suffix
@@ -120,8 +120,10 @@ def _open(
         return open_text(CSV(cast("BinaryIO", points)), columns, unit)
     if isinstance(points, CSV) and not is_place(points.source):
         return open_text(points, columns, unit)
-    if isinstance(points, CSV) or is_place(points) or _are_files(points):
-        return _open_files(points, columns, unit)
+    if isinstance(points, CSV) or is_place(points):
+        return open_tables([points], columns, unit=unit)
+    if _are_files(points):
+        return open_tables(points, columns, unit=unit)
     if is_lazy(points):
         return open_lazy(points, columns, unit)
     if is_relation(points):
@@ -190,7 +192,7 @@ def _are_files(points: Any) -> bool:
     """
     if not isinstance(points, (list, tuple)) or not points:
         return False
-    if not all(issubclass(type(one), os.PathLike) or type(one) is str for one in points):
+    if not all(type(one) is str or issubclass(type(one), (os.PathLike, CSV)) for one in points):
         return False
     texts = [one for one in points if type(one) is str]
     named = all(suffix(Path(one))[0] in FILES or is_address(one) for one in texts)
@@ -198,20 +200,30 @@ def _are_files(points: Any) -> bool:
     return named and (len(texts) < len(points) or any(there))
 
 
-def _open_files(points: Any, columns: Sequence[str] | None, unit: str | None) -> Source:
-    """Return the files of one place, or of several, as one source."""
-    rules = points if isinstance(points, CSV) else None
-    names = [points.source] if rules is not None else points
-    names = [names] if is_place(names) else list(names)
-    files = [file for name in names for file in files_in(name, tuple(FILES))]
-    check_distinct(place for place, _ in files)
+def open_tables(
+    tables: Sequence[str | os.PathLike[str] | CSV],
+    columns: Sequence[str] | None = None,
+    *,
+    unit: str | None = None,
+    types: Sequence[ColumnType] | None = None,
+) -> Source:
+    """Return several places of files as one source, which reads them in this order."""
+    files: list[File] = []
+    for table in tables:
+        if not isinstance(table, CSV):
+            found = files_in(table, tuple(FILES))
+            files += [File(place, below, _open_file) for place, below in found]
+        elif is_place(table.source):
+            opener = partial(_open_with, table)
+            found = files_in(cast("str", table.source), tuple(FILES))
+            files += [File(place, below, opener) for place, below in found]
+        else:
+            raise SchemaError("a stream of text is a table by itself, and no file among others")
+    return standing_for(open_files(files, columns, unit), types)
 
-    def opener(place: Place, columns: Sequence[str] | None, unit: str | None) -> Source:
-        if rules is not None:
-            return open_text(rules, columns, unit, place)
-        return _open_file(place, columns, unit)
 
-    return open_files(files, opener, columns, unit)
+def _open_with(rules: CSV, place: Place, columns: Sequence[str] | None, unit: str | None) -> Source:
+    return open_text(rules, columns, unit, place)
 
 
 def _open_file(place: Place, columns: Sequence[str] | None, unit: str | None) -> Source:

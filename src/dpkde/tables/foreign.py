@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from dpkde.errors import SchemaError
+from dpkde.errors import SourceError
 from dpkde.privacy.secrecy import no_warnings
 
 Item = TypeVar("Item")
@@ -39,12 +39,10 @@ def of_caller(what: str, action: Callable[[], Result]) -> Result:
     fault: BaseException
     try:
         return action()
-    except SchemaError as error:  # our own words
-        fault = error
     except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
         fault = type(error)()
     except BaseException as error:  # some libraries' panics are no `Exception`
-        fault = SchemaError(STOPPED.format(what, type(error).__name__))
+        fault = SourceError(STOPPED.format(what, type(error).__name__))
     raise fault
 
 

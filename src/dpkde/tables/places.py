@@ -17,7 +17,7 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
-from dpkde.space.moments import NUMBER, ColumnType
+from dpkde.space.moments import NUMBER
 from dpkde.tables.cells import numbers_in
 from dpkde.tables.labels import Labelled, labels_in_cells
-from dpkde.tables.source import Piece, Source
+from dpkde.tables.source import Piece, Source, together
 from dpkde.tables.streams import suffix
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -226,78 +226,49 @@ def partitions(below: str) -> dict[str, str]:
     return {unquote(key): unquote(value) for key, equals, value in pairs if key and equals}
 
 
-def open_files(
-    files: Sequence[tuple[Place, str]],
-    opener: Opener,
-    columns: Sequence[str] | None,
-    unit: str | None,
-) -> Source:
-    """Return several files as one source."""
-    keys = [partitions(below) for _, below in files]
+@dataclass(frozen=True)
+class File:
+    """A file to read, its path below the folder or the pattern it is of, and what opens it."""
+
+    place: Place
+    below: str
+    opener: Opener
+
+
+def open_files(files: Sequence[File], columns: Sequence[str] | None, unit: str | None) -> Source:
+    """Return files as one source."""
+    check_distinct([file.place for file in files])
+    keys = [partitions(file.below) for file in files]
     known = list(dict.fromkeys(key for each in keys for key in each))
     if known and columns is None:
         raise SchemaError(
             f"these folders are columns as well ({', '.join(known)}): name those to publish, as in "
             f"columns=['{known[0]}', …]"
         )
-    if len(files) == 1 and not known:
-        return opener(files[0][0], columns, unit)
-    sources = [
-        _with_folders(opener, place, constants, columns, unit)
-        for (place, _), constants in zip(files, keys, strict=True)
-    ]
-    first = sources[0]
-    for (place, _), source in zip(files[1:], sources[1:], strict=True):
-        alike = (source.dim, source.columns, source.header)
-        if columns is None and alike != (first.dim, first.columns, first.header):
-            raise SchemaError(
-                f"{place.name} has other columns than {files[0][0].name}: name those to publish"
-            )
-    return chained(sources)
-
-
-def chained(sources: Sequence[Source]) -> Source:
-    """Return sources of the same columns, one after the other."""
-    first = sources[0]
-    dims = {source.dim for source in sources}
-    if len(dims) > 1:
-        raise SchemaError("these tables have not the same number of columns")
-    sizes = [source.size for source in sources]
-    known = [source.types for source in sources if source.types is not None]
-    types = tuple(map(_agreed, zip(*known, strict=True))) if known else None
-
-    def read() -> Iterator[Piece]:
-        for source in sources:
-            yield from source.read()
-
-    whole = None if None in sizes else sum(size for size in sizes if size is not None)
-    once = any(source.once for source in sources)
-    return replace(first, read=read, size=whole, once=once, wide=None, types=types)
-
-
-def _agreed(types: Sequence[ColumnType]) -> ColumnType:
-    """Return what a column stands for in all of several tables; numbers are of either kind."""
-    moments = set(types) - {NUMBER}
-    if len(moments) > 1:
-        raise SchemaError("a column of these tables holds dates in one and instants in another")
-    return moments.pop() if moments else NUMBER
+    return together(
+        [
+            _with_folders(file, constants, columns, unit)
+            for file, constants in zip(files, keys, strict=True)
+        ]
+    )
 
 
 def _with_folders(
-    opener: Opener,
-    place: Place,
+    file: File,
     constants: Mapping[str, str],
     columns: Sequence[str] | None,
     unit: str | None,
 ) -> Source:
     """Return a file as a source, with the columns that its folders are."""
     if not constants or columns is None:
-        return opener(place, columns, unit)
+        return file.opener(file.place, columns, unit)
     names = [str(name) for name in columns]
     inner = [name for name in names if name not in constants]
     if not inner:
-        raise SchemaError(f"{place.name} has to hold one of the columns itself: all are folders")
-    source = opener(place, inner, None if unit in constants else unit)
+        raise SchemaError(
+            f"{file.place.name} has to hold one of the columns itself: all are folders"
+        )
+    source = file.opener(file.place, inner, None if unit in constants else unit)
     fixed = {name: float(numbers_in([constants[name]])[0]) for name in names if name in constants}
     whose = constants.get(unit) if unit is not None else None
 
@@ -318,8 +289,8 @@ def _with_folders(
         rows, labels = piece.labelled()
         return widened(rows), labels
 
-    def read() -> Iterator[Piece]:
-        for piece in source.read():
+    def change(pieces: Iterator[Piece]) -> Iterator[Piece]:
+        for piece in pieces:
             marked = None if unit is None else partial(labelled, piece)
             yield Piece(partial(numbers, piece), piece.size, marked)
 
@@ -327,4 +298,5 @@ def _with_folders(
     if source.types is not None:
         given = dict(zip(inner, source.types, strict=True))
         types = tuple(given.get(name, NUMBER) for name in names)
-    return replace(source, read=read, dim=len(names), columns=tuple(names), unit=unit, types=types)
+    whole = source.through(change)
+    return replace(whole, dim=len(names), columns=tuple(names), unit=unit, types=types)

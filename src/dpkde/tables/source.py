@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import SchemaError
-from dpkde.space.moments import ColumnType, converted
+from dpkde.space.moments import NUMBER, ColumnType, converted
 from dpkde.tables.labels import Labelled, Labels
+from dpkde.tables.streams import suffix
 
 _CHUNK_ROWS = 1024
 _CHUNK_VALUES = 1 << 16
@@ -34,6 +36,22 @@ class Piece:
     rows: Callable[[], NDArray[Any]]
     size: int
     labelled: Callable[[], Labelled] | None = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The file that all pieces of a source come from: the same whenever they are read in order.
+
+    `rules` say how it is read, where somebody may choose.
+    """
+
+    path: Path
+    rules: str = ""
+
+
+def origin_of(place: Any, rules: str = "") -> Origin | None:
+    """Return the file that a place is, where it is one of this machine."""
+    return Origin(place, rules) if isinstance(place, Path) else None
 
 
 @dataclass(frozen=True)
@@ -65,6 +83,12 @@ class Source:
     header
         Names that were found and not asked for. They might be a record's cells, and are for
         comparing alone.
+    origin
+        The file that it reads, if that is one.
+    members
+        The sources that are read one after the other, where it is made of several (`together`).
+    passed
+        Takes the size of what need not be read again, where somebody watches.
     """
 
     read: Callable[[], Iterator[Piece]]
@@ -77,10 +101,25 @@ class Source:
     unit: str | None = None
     types: tuple[ColumnType, ...] | None = None
     header: tuple[str, ...] | None = None
+    origin: Origin | None = None
+    members: tuple[Source, ...] = ()
+    passed: Callable[[int], None] | None = None
 
     def pieces(self, dim: int) -> Iterator[Piece]:
         """Start reading points of `dim` columns."""
         return self.read() if self.wide is None else self.wide(dim)
+
+    def through(self, change: Callable[[Iterator[Piece]], Iterator[Piece]]) -> Source:
+        """Return the same source, whose pieces go through a function whenever it is read."""
+        if self.members:
+            changed = together([member.through(change) for member in self.members])
+            return replace(self, read=changed.read, wide=changed.wide, members=changed.members)
+        wide = self.wide
+        return replace(
+            self,
+            read=lambda: change(self.read()),
+            wide=None if wide is None else lambda dim: change(wide(dim)),
+        )
 
     def watched(self, report: Callable[[int], None]) -> Source:
         """Return the same source, which reports the size of each piece when it is handed out."""
@@ -90,12 +129,83 @@ class Source:
                 report(piece.size)
                 yield piece
 
-        wide = self.wide
-        return replace(
-            self,
-            read=lambda: watch(self.read()),
-            wide=None if wide is None else lambda dim: watch(wide(dim)),
-        )
+        seen = self.through(watch)
+        members = tuple(replace(member, passed=report) for member in seen.members)
+        return replace(seen, members=members, passed=report)
+
+
+def reported(source: Source, report: Callable[[int, int | None], object]) -> Source:
+    """Return the same source, which reports how far it is read, and how far that is in all."""
+    position = 0
+
+    def read(size: int) -> None:
+        nonlocal position
+        if source.size is not None and position + size > source.size:
+            position = 0  # a second pass
+        position += size
+        report(position, source.size)
+
+    report(0, source.size)
+    return source.watched(read)
+
+
+def together(sources: Sequence[Source]) -> Source:
+    """Return tables of the same columns as one, read one after the other."""
+    first, *others = sources
+    if not others:
+        return first
+    for number, other in enumerate(others, 2):
+        if any(
+            None not in (one, another) and one != another
+            for one, another in (
+                (first.dim, other.dim),
+                (first.columns, other.columns),
+                (first.header, other.header),
+            )
+        ):
+            name = [
+                f"table {k}" if one.origin is None else one.origin.path.name
+                for k, one in ((number, other), (1, first))
+            ]
+            raise SchemaError(
+                f"{name[0]} has other columns than {name[1]}: name those to publish, as in "
+                "columns=['age', 'stay']"
+            )
+    members = tuple(sources)
+    sizes = [member.size for member in members]
+    # Sizes of some kinds of files are bytes, those of others rows.
+    kinds = {member.origin and suffix(member.origin.path)[0] for member in members}
+    known = [member.types for member in members if member.types is not None]
+
+    def wide(dim: int) -> Iterator[Piece]:
+        for member in members:
+            yield from member.pieces(dim)
+
+    def read() -> Iterator[Piece]:
+        for member in members:
+            yield from member.read()
+
+    return Source(
+        read,
+        first.dim,
+        first.columns,
+        any(member.once for member in members),
+        sum(size or 0 for size in sizes) if None not in sizes and len(kinds) == 1 else None,
+        first.fallback_dim,
+        wide,
+        first.unit,
+        types=tuple(map(_agreed, zip(*known, strict=True))) if known else None,
+        header=first.header,
+        members=members,
+    )
+
+
+def _agreed(types: Sequence[ColumnType]) -> ColumnType:
+    """Return what a column stands for in all of several tables; numbers are of either kind."""
+    moments = set(types) - {NUMBER}
+    if len(moments) > 1:
+        raise SchemaError("a column of these tables holds dates in one and instants in another")
+    return moments.pop() if moments else NUMBER
 
 
 def standing_for(source: Source, types: Sequence[ColumnType] | None) -> Source:
@@ -125,12 +235,12 @@ def standing_for(source: Source, types: Sequence[ColumnType] | None) -> Source:
         rows, labels = piece.labelled()
         return told(rows), labels
 
-    def read() -> Iterator[Piece]:
-        for piece in source.read():
+    def change(pieces: Iterator[Piece]) -> Iterator[Piece]:
+        for piece in pieces:
             marked = None if piece.labelled is None else partial(labelled, piece)
             yield Piece(partial(numbers, piece), piece.size, marked)
 
-    return replace(source, read=read, wide=None, types=tuple(types))
+    return replace(source.through(change), types=tuple(types))
 
 
 def slices(rows: Callable[[int, int], NDArray[Any]], count: int, step: int) -> Iterator[Piece]:

@@ -7,7 +7,7 @@ import os
 import re
 import string
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, cast
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError, SchemaError
 from dpkde.tables.labels import Labelled, labels_in_spans, nobody
-from dpkde.tables.source import Piece, Source, columns_and_unit, is_number
+from dpkde.tables.source import Piece, Source, columns_and_unit, is_number, origin_of
 from dpkde.tables.streams import Stream, as_utf8, check_encoding, open_binary, suffix
 
 if TYPE_CHECKING:
@@ -242,7 +242,10 @@ def open_text(
     # Names that the caller did not give could be a record's words: they are not passed on.
     given = None if columns is None else chosen
     header = chosen if columns is None else None
-    return Source(read, len(chosen), given, path is None, size, unit=unit, header=header)
+    origin = origin_of(path, repr(replace(table, source="")))
+    return Source(
+        read, len(chosen), given, path is None, size, unit=unit, header=header, origin=origin
+    )
 
 
 @dataclass

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from traceback import walk_tb
 from typing import TypeVar
 
-from dpkde.errors import DpkdeError, ParameterError
+from dpkde.errors import DpkdeError, ParameterError, SourceError
 from dpkde.privacy.budget import Budget
 from dpkde.privacy.ledger.book import Account, Booking, State, as_name, check_remark
 from dpkde.privacy.ledger.ledger import Ledger
@@ -107,7 +107,8 @@ def reserving(page: Page | None, budget: Budget, kind: str) -> Iterator[Reservat
     The debit is on the disk before anything inside runs. An orderly refusal inside (a `DpkdeError`
     that dpkde itself raised) reduces it to what the budget debited until then, which was done
     before each draw and hangs on nothing that was not drawn. Whatever else ends it (an interrupt, a
-    defect, a kill, an error of the caller's code, which may have seen records) leaves it whole.
+    defect, a kill, an error of the caller's code or of what hands out the points, which have seen
+    records) leaves it whole.
     """
     if page is None:
         yield None
@@ -124,7 +125,7 @@ def reserving(page: Page | None, budget: Budget, kind: str) -> Iterator[Reservat
     try:
         yield reservation
     except DpkdeError as error:
-        if _is_ours(error):
+        if _is_ours(error) and not isinstance(error, SourceError):
             reservation.refused(budget)
         raise
 
