@@ -1,7 +1,7 @@
 """Shares that hold whatever the records: what tables tell of the most that a share can be off.
 
-Along one axis a record counts as F(x) = Σ_j f_j(x) w_j where its share is M(x) ≥ 0. A *bracket* adds
-weights p and q of the same table, found without looking at any data, with
+Along one axis a record counts as F(x) = Σ_j f_j(x) w_j where its share is M(x) ≥ 0. A *bracket*
+adds weights p and q of the same table, found without looking at any data, with
 
     F − q ≤ M ≤ F + p
 
@@ -9,9 +9,9 @@ for every record, wherever it lies. With U = F + p and D = p + q the share over 
 
     ∏U − Σ_k D_k ∏_{j≠k} U_j  ≤  ∏M  ≤  ∏U,
 
-since ∏U − ∏M = Σ_k (U_k − M_k) ∏_{j<k} M_j ∏_{j>k} U_j and 0 ≤ M ≤ U. All of these are weights of the
-table, so their sums over the records are read from it, whatever the records are. The noise of the
-table is in them, too: an interval that ends with them needs its size.
+since ∏U − ∏M = Σ_k (U_k − M_k) ∏_{j<k} M_j ∏_{j>k} U_j and 0 ≤ M ≤ U. All of these are weights of
+the table, so their sums over the records are read from it, whatever the records are. The noise of
+the table is in them, too: an interval that ends with them needs its size.
 """
 
 from __future__ import annotations

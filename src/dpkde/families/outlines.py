@@ -1,8 +1,8 @@
 """What a table makes of regions that are sums of strips, for a record at any place.
 
-A region is Σ_s c_s (place s of one axis) ⊗ (interval s of the other). A record at (x₁, x₂) counts as
-Σ_s c_s F_s(x₁) F′_s(x₂) where its share is Σ_s c_s M_s(x₁) M′_s(x₂): two products of matrices tell how
-far they are apart at all places of a lattice, and all strips far from a place are left out.
+A region is Σ_s c_s (place s of one axis) ⊗ (interval s of the other). A record at (x₁, x₂) counts
+as Σ_s c_s F_s(x₁) F′_s(x₂) where its share is Σ_s c_s M_s(x₁) M′_s(x₂): two products of matrices
+tell how far they are apart at all places of a lattice. Strips far from a place are left out.
 """
 
 from __future__ import annotations

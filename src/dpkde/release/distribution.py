@@ -24,7 +24,15 @@ from dpkde.families.brackets import Allowance
 from dpkde.families.reading import WHOLE, Asked, Over, Reading
 from dpkde.release.answers import deviation
 from dpkde.release.boxes import check_axes, number_of, shaped
-from dpkde.release.regions import Sight, check_bias, check_level, half_width, mass, mass_interval, sight
+from dpkde.release.regions import (
+    Sight,
+    check_bias,
+    check_level,
+    half_width,
+    mass,
+    mass_interval,
+    sight,
+)
 
 if TYPE_CHECKING:
     from dpkde.release.answering import Answering

@@ -124,7 +124,7 @@ class _View:
 
     @property
     def bins(self) -> int:
-        return self.rows.shape[1]
+        return int(self.rows.shape[1])
 
     @property
     def places(self) -> int:
@@ -173,7 +173,9 @@ def bound_of_strips(
     both = np.zeros((2, first.bins, order, second.bins, order))
     for bins, error in outlines.errors(first, second, coefficients):
         polynomial = np.einsum("rp,apbq,sq->arbs", fits[0], error, fits[1], optimize=True)
-        rest = error - np.einsum("pr,arbs,qs->apbq", powers[0], polynomial, powers[1], optimize=True)
+        rest = error - np.einsum(
+            "pr,arbs,qs->apbq", powers[0], polynomial, powers[1], optimize=True
+        )
         for row, sign in enumerate((-1.0, 1.0)):
             both[row, bins] = sign * polynomial
             most = (sign * rest).max(axis=(1, 3))

@@ -104,9 +104,7 @@ def of_interval(
     return above, below
 
 
-def _upto(
-    kernel: ProductKernel, axis: Axis, end: Floats, sharp: bool
-) -> tuple[Floats, Floats]:
+def _upto(kernel: ProductKernel, axis: Axis, end: Floats, sharp: bool) -> tuple[Floats, Floats]:
     """Return p and q for half-lines up to each end; zero where it is infinite."""
     known = _majorants(kernel, axis.degree, axis.spacing, axis.ridge, sharp)
     width = known.above.shape[1]
@@ -144,7 +142,7 @@ def _majorants(
             wanted = near.max(axis=2).reshape(errors.shape)
         wanted = wanted + (bias.MARGIN - 1) * largest[..., np.newaxis]
         both.append(np.stack([_least(row, degree, far) for row in wanted]))
-    return _Majorants(*both, far)
+    return _Majorants(both[0], both[1], far)
 
 
 def _least(wanted: Floats, degree: int, far: float) -> Floats:

@@ -112,15 +112,16 @@ def of_strips(
     unseen = np.zeros(len(coefficients))
     one = np.ones((len(coefficients), 1))
     if any(asked[column] is not WHOLE for column, _ in grid.narrow):
-        view, unseen = _of_group(kernel, grid, asked)
-        views.append(view)
+        narrow_axes, unseen = _of_group(kernel, grid, asked)
+        views.append(narrow_axes)
     kept = []
     for place, axis in enumerate(grid.axes):
         entry = asked[axis.column]
         if entry is not WHOLE:
             kept.append(place + 1)
             rows = entry.of(SplinedAxis(kernel, axis)).rows()
-            views.append(_Splined(kernel, axis, entry, np.broadcast_to(rows, (len(one), axis.nodes))))
+            rows = np.broadcast_to(rows, (len(one), axis.nodes))
+            views.append(_Splined(kernel, axis, entry, rows))
     if len(views) < 2:
         views.append(_Group(kernel, one, np.ones((1, 1)), []))
     first, second = views
@@ -150,9 +151,7 @@ def of_strips(
     return Allowance(np.array([max(most)]), np.array([max(norms)]))
 
 
-def _of_group(
-    kernel: ProductKernel, grid: Grid, asked: Sequence[Asked]
-) -> tuple[_Group, Floats]:
+def _of_group(kernel: ProductKernel, grid: Grid, asked: Sequence[Asked]) -> tuple[_Group, Floats]:
     """Return the group as an axis, and how much of each strip is in what others may add."""
     lines = [asked[k].of(NarrowAxis(kernel, half, f"column {k}")) for k, half in grid.narrow]
     rows = group(grid, lines)
@@ -175,7 +174,5 @@ def _of_group(
         left = float(sum(height for k, height in enumerate(heights) if k not in places))
         unseen = rows[:, -1] * (left * grid.arch / (1 << narrow.SHARE_BITS))
     features = np.column_stack(cells) * (grid.shares / (1 << narrow.SHARE_BITS))
-    entries = [
-        (asked[grid.narrow[k][0]], grid.narrow[k][1] * place) for k, place in places.items()
-    ]
+    entries = [(asked[grid.narrow[k][0]], grid.narrow[k][1] * place) for k, place in places.items()]
     return _Group(kernel, rows, features, entries), unseen
