@@ -90,7 +90,7 @@ def of_interval(
     (above, below), (up, down) = (_upto(kernel, axis, end, sharp) for end in (high, low))
     above, below = above + down, below + up
     # The errors of two ends within a spacing or two cancel in part.
-    close = high - low < 2 * axis.spacing
+    close = np.full(len(low), not sharp) & (high - low < 2 * axis.spacing)
     if close.any():
         off = bias.signed_errors(kernel, axis, low[close], high[close], sharp)
         far = 2 * _majorants(kernel, axis.degree, axis.spacing, axis.ridge, sharp).far
@@ -133,16 +133,24 @@ def _majorants(
     far = bias.MARGIN * beyond + 1e-12
     # What more places would have shown is in proportion to the largest around.
     largest = bias.widest(np.abs(errors).max(axis=2), 3)[:, 1:-1]
+    # Of a step either side counts as far as places, and phases, are apart.
+    sides = _either_side(errors.shape) if sharp else (np.zeros(errors.shape),) * 2
     both = []
-    for sign in (-1.0, 1.0):
-        wanted = sign * errors
-        if sharp:  # the step may be anywhere between two places
-            flat = np.pad(wanted.reshape(len(errors), -1), ((0, 0), (2, 2)), mode="edge")
-            near = np.lib.stride_tricks.sliding_window_view(flat, 5, axis=1)
-            wanted = near.max(axis=2).reshape(errors.shape)
-        wanted = wanted + (bias.MARGIN - 1) * largest[..., np.newaxis]
+    for sign, side in zip((-1.0, 1.0), sides, strict=True):
+        wanted = sign * errors + side + (bias.MARGIN - 1) * largest[..., np.newaxis]
         both.append(np.stack([_least(row, degree, far) for row in wanted]))
     return _Majorants(both[0], both[1], far)
+
+
+def _either_side(shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Return what M = 0 or M = 1 near a step adds to −e and to e, where e has the other."""
+    phases, count, places = shape
+    x = np.add.outer(np.arange(count), np.linspace(0, 1, places))
+    end = (count - 1) / 2 + np.linspace(0, 1, phases)
+    apart = end[:, np.newaxis, np.newaxis] - x
+    near = np.abs(apart) < 2 / (places - 1)
+    share = np.heaviside(apart, 0.5)
+    return near * (1 - share), near * share
 
 
 def _least(wanted: Floats, degree: int, far: float) -> Floats:
