@@ -73,7 +73,8 @@ def planned(family: Family, dim: int, epsilon: float) -> dpkde.Plan:
     bandwidths = np.full(dim, BANDWIDTHS[dim])
     if isinstance(family, dpkde.Spline) and isinstance(family.degree, tuple):
         narrow = [
-            degree == 0 or h > 10 for degree, h in zip(family.degree, family.spacing, strict=True)
+            degree == 0 or h > 10
+            for degree, h in zip(family.degree, pitches_of(family, dim), strict=True)
         ]
         bandwidths[narrow] = WIDE
     return dpkde.plan(
@@ -106,12 +107,12 @@ def shares(points: Floats, box: Floats, sigma: Floats) -> Floats:
 def off_by(plan: dpkde.Plan, points: Floats, box: Floats) -> tuple[Floats, Floats]:
     """Return by how much each record counts too much in a box, and its table."""
     coordinates = plan.frame.place_plainly(points)[0]
-    tables = plan.pair.quantize(coordinates, np.ones(len(points), dtype=np.bool_))
-    tables = np.asarray(tables, dtype=np.float64)
+    everyone = np.ones(len(points), dtype=np.bool_)
+    tables = plan.pair.quantize(coordinates, everyone).astype(np.float64)
     probe = dpkde.publish(dpkde.sketch(points[:1], plan), epsilon=10**6)
     reading = next(regions.regions(probe, box[np.newaxis]).pieces()).reading
     counted = np.array([reading.values(table)[0] for table in tables])
-    return counted - shares(points, box, plan.kernel.bandwidth.value * np.ones(plan.dim)), tables
+    return counted - shares(points, box, bandwidths_of(plan)), tables
 
 
 def set_up(kind: str, plan: dpkde.Plan, box: Floats, generator: np.random.Generator) -> Floats:
@@ -123,8 +124,8 @@ def set_up(kind: str, plan: dpkde.Plan, box: Floats, generator: np.random.Genera
     places = generator.uniform(size=(CANDIDATES if dim > 1 else 400, dim))
     heaped = ROWS * 9 // 10
     if kind == "lattice":
-        sigma = np.broadcast_to(plan.kernel.bandwidth.value, dim)
-        pitches = sigma * pitches_of(plan)
+        sigma = bandwidths_of(plan)
+        pitches = sigma * pitches_of(plan.family, dim)
         axes = [
             np.arange(generator.uniform() * pitch, 1, pitch) if pitch < 1 else np.array([0.5])
             for pitch in pitches
@@ -150,12 +151,16 @@ def set_up(kind: str, plan: dpkde.Plan, box: Floats, generator: np.random.Genera
     return points
 
 
-def pitches_of(plan: dpkde.Plan) -> Floats:
+def pitches_of(family: Family, dim: int) -> Floats:
     """Return the pitch of the mesh along each axis, in bandwidths; of fast Gauss one cell."""
-    family = plan.family
     if isinstance(family, dpkde.Spline):
-        return np.broadcast_to(np.asarray(family.spacing, dtype=np.float64), plan.dim)
-    return np.ones(plan.dim)
+        return np.broadcast_to(np.asarray(family.spacing, dtype=np.float64), dim)
+    return np.ones(dim)
+
+
+def bandwidths_of(plan: dpkde.Plan) -> Floats:
+    """Return the bandwidth of each axis."""
+    return np.broadcast_to(np.asarray(plan.kernel.bandwidth.value, dtype=np.float64), plan.dim)
 
 
 def held(half: Floats, error: Floats, bias: Floats) -> Floats:
@@ -170,7 +175,7 @@ def worst_case(kind: str, plan: dpkde.Plan, trials: int, epsilon: float, seed: i
     for _ in range(trials):
         box = box_of(plan.dim, generator)
         points = set_up(kind, plan, box, generator)
-        sigma = plan.kernel.bandwidth.value * np.ones(plan.dim)
+        sigma = bandwidths_of(plan)
         sketch, truth = dpkde.sketch(points, plan), float(shares(points, box, sigma).mean())
         precise = dpkde.publish(sketch, epsilon=10**6)
         release = dpkde.publish(sketch, epsilon=epsilon)

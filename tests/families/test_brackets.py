@@ -135,7 +135,7 @@ def test_products_of_brackets() -> None:
         gaps = [a + b for a, b in zip(p, q, strict=True)]
 
         def product(parts: list[Floats]) -> Floats:
-            return np.einsum("a,b,c->abc", *parts)
+            return np.asarray(np.einsum("a,b,c->abc", *parts))
 
         upper = product(u)
         lower = upper - sum(product([*u[:k], gaps[k], *u[k + 1 :]]) for k in range(3))

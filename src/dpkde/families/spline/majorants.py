@@ -148,7 +148,7 @@ def _either_side(shape: tuple[int, ...]) -> tuple[Floats, Floats]:
     x = np.add.outer(np.arange(count), np.linspace(0, 1, places))
     end = (count - 1) / 2 + np.linspace(0, 1, phases)
     apart = end[:, np.newaxis, np.newaxis] - x
-    near = np.abs(apart) < 2 / (places - 1)
+    near = (np.abs(apart) < 2 / (places - 1)).astype(np.float64)
     share = np.heaviside(apart, 0.5)
     return near * (1 - share), near * share
 
