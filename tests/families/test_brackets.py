@@ -117,10 +117,11 @@ def test_several_heaps_are_off_by_more_than_one_is_allowed() -> None:
     assert max(ratios) > 5
 
 
-def test_products_of_brackets() -> None:
+@pytest.mark.parametrize("seed", range(6))
+def test_products_of_brackets(seed: int) -> None:
     """Against all weights multiplied out: what is allowed for, and the lengths of the ends."""
-    generator = np.random.default_rng(3)
-    tensor = generator.normal(size=(3, 4, 5))
+    generator = np.random.default_rng(seed)
+    tensor = generator.normal(0.5, 1.0, size=(3, 4, 5))
     brackets = []
     for size, rows in zip(tensor.shape, (2, 1, 2), strict=True):
         weights, above, below = generator.uniform(size=(3, rows, size))
