@@ -94,8 +94,12 @@ def of_interval(
     if close.any():
         off = bias.signed_errors(kernel, axis, low[close], high[close], sharp)
         far = 2 * _majorants(kernel, axis.degree, axis.spacing, axis.ridge, sharp).far
+        # What places do not show is in proportion to the errors of either end.
+        endless = np.full(int(close.sum()), -np.inf)
+        each = [bias.largest_errors(kernel, axis, endless, end[close]) for end in (low, high)]
+        more = (bias.MARGIN - 1) * (each[0] + each[1])
         both = [
-            bias.widest(np.maximum((sign * off).max(axis=2), 0.0), axis.degree + 1) + far
+            bias.widest(np.maximum((sign * off).max(axis=2), 0.0) + more, axis.degree + 1) + far
             for sign in (-1.0, 1.0)
         ]
         shorter = (both[0] + both[1]).sum(axis=1) < (above + below)[close].sum(axis=1)
