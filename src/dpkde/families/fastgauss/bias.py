@@ -10,6 +10,9 @@ are heaped. The bias is taken to be at most
 
 over axes k, the variance of the noise being taken off the squares: what a heap anywhere can cause.
 Of heaps in several cells the second parts add as if their signs were those of coins.
+
+That is the typical bias of an interval. For any records, `bound_of_boxes` takes in each cell the
+polynomial, and as a constant what is left at most: see `dpkde.families.brackets`.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ _NUMBERS = 1 << 20
 
 
 def of_boxes(pair: FastGaussPair, asked: Sequence[Asked], table: Floats, variance: float) -> Floats:
-    """Return the most that sums over boxes are off by, from the table and its noise's variance."""
+    """Return what sums over boxes are typically off by, from the table and its noise's variance."""
     layout, rows = pair.layout, rows_of(asked)
     copies = layout.family.repetitions
     sizes = [size * layout.order for size in layout.sizes]

@@ -14,6 +14,8 @@ over axes k, U_j the largest |e| among the records that r_j can see: what a heap
 Of several heaps near a face the errors add as if their signs were those of coins. Where it is asked
 whether the records themselves lie in the interval, M is a step, and all else is the same.
 
+That is the typical bias of an interval; `majorants` has a bound for any records.
+
 A narrow axis does not tell where on it records lie: there the largest |e| of all counts.
 """
 
@@ -50,7 +52,7 @@ _ON_LINES = 65
 
 
 def of_boxes(pair: SplinePair, asked: Sequence[Asked], table: Floats, variance: float) -> Floats:
-    """Return the most that sums over boxes are off by, from the table and its noise's variance."""
+    """Return what sums over boxes are typically off by, from the table and its noise's variance."""
     grid, kernel = pair.grid, pair.frame.kernel.shape
     tensor = table.reshape(grid.group, *(axis.nodes for axis in grid.axes)) / 2**pair.bits
     intervals = [interval_of(entry) for entry in asked]
