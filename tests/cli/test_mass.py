@@ -52,6 +52,10 @@ def test_boxes(release: dpkde.Release, capsys: Any) -> None:
     expected["low"], expected["high"] = release.mass_interval(boxes, 0.9)
     for name, values in expected.items():
         assert [float(row[name]) for row in rows] == pytest.approx(values.tolist(), rel=1e-8)
+    out = dpkde_("mass", "r.dpkde", *options, "--bias", "typical", capsys=capsys)[1]
+    low = release.mass_interval(boxes, 0.9, bias="typical")[0]
+    assert [float(row["low"]) for row in _table(out)] == pytest.approx(low.tolist(), rel=1e-8)
+    assert (low > expected["low"]).any()
 
 
 def test_polygons(release: dpkde.Release, capsys: Any) -> None:
@@ -87,6 +91,7 @@ def test_polygons(release: dpkde.Release, capsys: Any) -> None:
         (["--box", "lon=0:1,lon=0:1"], "twice"),
         (["--box", "lon=1:0"], "reversed"),
         (["--box", BOX, "--level", "95"], "--level must be between 0 and 1"),
+        (["--box", BOX, "--bias", "worst"], "--bias goes with --level"),
         (["--geojson", "none.json"], "none.json"),
         (["--geojson", "r.dpkde"], "not a GeoJSON file|codec"),
         (["--geojson", "bad.json"], "not a GeoJSON file"),

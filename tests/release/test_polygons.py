@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpkde
+from dpkde.families.brackets import none
 from dpkde.release import polygons
 from dpkde.release.regions import half_width, sight
 from dpkde.release.regions import regions as pieces_of
@@ -80,7 +81,7 @@ def test_a_square_is_a_box(name: str) -> None:
     for region in (SQUARE, BOX):
         reading = next(pieces_of(release, region).pieces()).reading
         sums = reading.values(table)
-        lengths.append(half_width(view, reading, table, sums, np.zeros(1), 0.95))
+        lengths.append(half_width(view, reading, table, sums, none(1), 0.95))
     np.testing.assert_allclose(lengths[0], lengths[1], rtol=1e-3)
 
 

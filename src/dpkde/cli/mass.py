@@ -38,6 +38,8 @@ def mass(
     from dpkde.release.release import Release
 
     published, level = Release.load(release), options["level"]
+    if level is None and options["bias"] is not None:
+        raise ParameterError("--bias goes with --level")
     if (not options["box"]) == (options["geojson"] is None):
         both = ", not both" if options["box"] else ""
         raise ParameterError(f"give boxes with --box, or a file with --geojson{both}")
@@ -54,7 +56,8 @@ def mass(
     ]
     header = [*_HEADER]
     if level is not None:
-        answers += published.mass_interval(regions, level, assisted=assisted)
+        bias = options["bias"] or "worst"
+        answers += published.mass_interval(regions, level, assisted=assisted, bias=bias)
         header += ["low", "high"]
     rows = zip(names, *(answer.tolist() for answer in answers), strict=True)
     if options["format"] is Format.CSV:

@@ -138,6 +138,9 @@ TABLE = (
     Option("geojson", "mass", Path, "Polygons in a GeoJSON file, for two columns."),
     Option("level", "mass", float,
            "Also print an interval that holds the share with this probability."),
+    Option("bias", "mass", Bias,
+           "With --level: what the interval allows for the family's bias. worst, the default: for "
+           "any data; typical: right where records are spread out, shorter."),
     Option("plain", "mass", bool,
            "Answer without the model that was fitted to the release, if there is one."),
     Option("format", "mass", Format, "csv, or json: one object per line.", default=Format.CSV),

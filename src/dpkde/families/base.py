@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from dpkde.densities.survey import Survey
 from dpkde.errors import FormatError, ParameterError
+from dpkde.families.brackets import Allowance, none
 from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.reading import Asked, Reading, rows_of
 from dpkde.kernels import Points
@@ -548,12 +549,31 @@ class Pair(ABC):
     def box_bias(
         self, asked: Sequence[Asked], table: NDArray[np.float64], variance: float
     ) -> NDArray[np.float64]:
-        """Return the most that sums over boxes are off by, in records, for each row of `asked`.
+        """Return what sums over boxes are typically off by, in records, for each row of `asked`.
 
-        A bound for the records of this table, its own noise allowed for: `variance` is that of a
-        cell. Zero where the family's error is no bias.
+        For records that are spread out, and for one heap of them, so far as the table shows it: its
+        own noise is allowed for, `variance` is that of a cell. Zero where the family's error is no
+        bias.
         """
         return np.zeros(rows_of(asked))
+
+    def box_bound(self, asked: Sequence[Asked], table: NDArray[np.float64]) -> Allowance:
+        """Return the most that sums over boxes are off by, whatever the records.
+
+        Told by the table itself, with the noise of that; nothing where the family's error is no
+        bias.
+        """
+        return none(rows_of(asked))
+
+    def region_bound(
+        self, asked: Sequence[Asked], coefficients: NDArray[np.float64], table: NDArray[np.float64]
+    ) -> Allowance:
+        """Return the same of the sum of all rows of `asked`, times a coefficient each.
+
+        Two columns are asked about, `At` or `Over`, all others are `WHOLE`. The norm is that of
+        what is allowed for alone, without the sum's.
+        """
+        return none(1)
 
     def comparison(self, other: Pair, kind: Kind) -> Comparison | None:
         """Return the quadratic form of a distance to a table of another pair; None without one."""

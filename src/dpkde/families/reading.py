@@ -59,6 +59,10 @@ class Asked(ABC):
     def rows(self) -> int:
         """How many there are."""
 
+    @abstractmethod
+    def part(self, rows: slice) -> Asked:
+        """Return what is asked for some rows; what is asked for all of them stays so."""
+
 
 @dataclass(frozen=True, eq=False)
 class At(Asked):
@@ -74,6 +78,10 @@ class At(Asked):
     def rows(self) -> int:
         """How many there are."""
         return len(self.places)
+
+    def part(self, rows: slice) -> At:
+        """Return some places."""
+        return At(_some(self.places, rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +101,11 @@ class Over(Asked):
         """How many there are."""
         return max(len(self.low), len(self.high))
 
+    def part(self, rows: slice) -> Over:
+        """Return some intervals."""
+        less = self.less if np.ndim(self.less) == 0 else _some(np.asarray(self.less), rows)
+        return Over(_some(self.low, rows), _some(self.high, rows), less)
+
 
 @dataclass(frozen=True, eq=False)
 class Within(Asked):
@@ -109,6 +122,14 @@ class Within(Asked):
     def rows(self) -> int:
         """How many there are."""
         return max(len(self.low), len(self.high))
+
+    def part(self, rows: slice) -> Within:
+        """Return some intervals."""
+        return Within(_some(self.low, rows), _some(self.high, rows))
+
+
+def _some(values: Floats, rows: slice) -> Floats:
+    return values if len(values) == 1 else values[rows]
 
 
 def rows_of(asked: Sequence[Asked]) -> int:

@@ -306,21 +306,26 @@ class Answering:
         *,
         smoothed: bool = True,
         assisted: bool | None = None,
+        bias: str = "worst",
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the lower and upper ends of an interval for the share of each region.
 
         It holds the share of the data with probability `level`, for each region on its own: by the
-        exact law of the noise on table and count, widened by the family's own error. For boxes and
-        `Spline` or `FastGauss` that is what heaps of records near the faces can do, so far as the
-        table shows any: next to nothing where records are spread out. Of one heap it is an upper
-        bound; the errors of several are taken to have signs of their own. For polygons it is twice
-        a typical bias at the outline, less than heaps there can have; for `Fourier` what its
-        frequencies show.
+        exact law of the noise on table and count, widened by the family's own error. Of `Spline`
+        and `FastGauss` that is a bias, which `bias` tells how to allow for. ``"worst"`` is a bound
+        from the noisy table: the interval holds for any data, however records are heaped, and holds
+        more often than asked where the bound is large beside the noise and records are spread out.
+        ``"typical"`` is shorter there: next to nothing where records are spread out, and what one
+        heap of records near a face does, so far as the table shows it. Several heaps near one face
+        can do more, and so can one at the outline of a polygon. `Fourier` has no bias: both are the
+        same, and allow for what its frequencies show.
 
         With `smoothed`, the share is that of the smoothed density; without, of the records
         themselves, which is another number and need not lie in the interval of the first.
         """
-        return regions.mass_interval(self, boxes, level, smoothed=smoothed, assisted=assisted)
+        return regions.mass_interval(
+            self, boxes, level, smoothed=smoothed, assisted=assisted, bias=bias
+        )
 
     def records(self, boxes: Any, *, smoothed: bool = True) -> NDArray[np.float64]:
         """Return the number of records in each region: `mass` in numbers, not clipped.
@@ -366,13 +371,19 @@ class Answering:
         return distribution.cdf(self, values, column)
 
     def cdf_interval(
-        self, values: ArrayLike, column: str | int | None = None, level: float = 0.95
+        self,
+        values: ArrayLike,
+        column: str | int | None = None,
+        level: float = 0.95,
+        *,
+        bias: str = "worst",
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the ends of an interval for `cdf` at each value, on its own; see `mass_interval`.
+        """Return the ends of an interval for `cdf` at each value, on its own.
 
         About the estimate before it was made monotone, so that `cdf` may lie near one of its ends.
+        `bias` is what it allows for the family's own, as in `mass_interval`.
         """
-        return distribution.cdf_interval(self, values, column, level)
+        return distribution.cdf_interval(self, values, column, level, bias)
 
     def quantile(self, shares: ArrayLike, column: str | int | None = None) -> NDArray[np.float64]:
         """Return the first value at which `cdf` reaches each share; 0.5 asks for the median.
@@ -383,14 +394,19 @@ class Answering:
         return distribution.quantile(self, shares, column)
 
     def quantile_interval(
-        self, shares: ArrayLike, column: str | int | None = None, level: float = 0.95
+        self,
+        shares: ArrayLike,
+        column: str | int | None = None,
+        level: float = 0.95,
+        *,
+        bias: str = "worst",
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of an interval for the quantile of each share, on its own.
 
         It holds all values whose interval by `cdf_interval` holds the share, and so the quantile
         of the smoothed density; that of the records is another number.
         """
-        return distribution.quantile_interval(self, shares, column, level)
+        return distribution.quantile_interval(self, shares, column, level, bias)
 
     def grid(
         self,

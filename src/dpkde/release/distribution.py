@@ -20,10 +20,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpkde.errors import ParameterError, SchemaError
+from dpkde.families.brackets import Allowance
 from dpkde.families.reading import WHOLE, Asked, Over, Reading
 from dpkde.release.answers import deviation
 from dpkde.release.boxes import check_axes, number_of, shaped
-from dpkde.release.regions import Sight, check_level, half_width, mass, mass_interval, sight
+from dpkde.release.regions import (
+    Sight,
+    check_bias,
+    check_level,
+    half_width,
+    mass,
+    mass_interval,
+    sight,
+)
 
 if TYPE_CHECKING:
     from dpkde.release.answering import Answering
@@ -139,7 +148,7 @@ class Column:
         return np.concatenate([*parts, np.empty(0)])
 
     def ends(
-        self, places: Floats, level: float, knots: Floats | None = None
+        self, places: Floats, level: float, bias: str, knots: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """Return intervals for F at places, each on its own.
 
@@ -148,28 +157,36 @@ class Column:
         """
         middle = self.raw(places)
         if knots is None:
-            half = self.half_lengths(places, level)
+            half = self.half_lengths(places, level, bias)
         else:
-            half = np.interp(places, knots, self.half_lengths(knots, level))
+            half = np.interp(places, knots, self.half_lengths(knots, level, bias))
         return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
 
-    def half_lengths(self, places: Floats, level: float) -> Floats:
+    def half_lengths(self, places: Floats, level: float, bias: str) -> Floats:
         """Return half the lengths of intervals for F at places."""
-        release, pair = self.release, self.release.plan.pair
-        if not pair.knows_the_whole:
-            low, high = mass_interval(release, self._boxes(places), level, clip=False)
+        release = self.release
+        if not release.plan.pair.knows_the_whole:
+            boxes = self._boxes(places)
+            low, high = mass_interval(release, boxes, level, clip=False, bias=bias)
             return (high - low) / 2
         width = []
-        start, variance = np.array([-np.inf]), deviation(release, "table") ** 2
         for first in range(0, len(places), _CHUNK):
             part = places[first : first + _CHUNK]
             reading, constant = self._reading(part)
-            sums = reading.values(self.view.table)
-            bias = pair.box_bias(self._asked(Over(start, part)), self.view.table, variance)
-            width.append(
-                half_width(self.view, reading, self.view.table, sums, bias, level, constant)
-            )
+            table, sums = self.view.table, reading.values(self.view.table)
+            allowed = self._bias(part, constant, bias)
+            width.append(half_width(self.view, reading, table, sums, allowed, level, constant))
         return np.concatenate([*width, np.empty(0)])
+
+    def _bias(self, places: Floats, constant: Floats, kind: str) -> Allowance:
+        """Return what the weights of F less b are off by."""
+        release, start = self.release, np.array([-np.inf])
+        pair, table = release.plan.pair, self.view.table
+        if kind == "worst":
+            return pair.box_bound(self._asked(Over(start, places, constant)), table)
+        variance = deviation(release, "table") ** 2
+        typical = pair.box_bias(self._asked(Over(start, places)), table, variance)
+        return Allowance(typical, np.zeros(len(typical)))
 
     @cached_property
     def heights(self) -> Floats:
@@ -227,14 +244,14 @@ def cdf(release: Answering, values: ArrayLike, column: Any) -> Floats:
 
 
 def cdf_interval(
-    release: Answering, values: ArrayLike, column: Any, level: float
+    release: Answering, values: ArrayLike, column: Any, level: float, bias: str = "worst"
 ) -> tuple[Floats, Floats]:
     """Return the ends of an interval for F at each value, on its own."""
-    level, chosen = check_level(level), column_of(release, column)
+    level, kind, chosen = check_level(level), check_bias(bias), column_of(release, column)
     numbers = _numbers(values, "values")
     places = chosen.to_places(numbers.reshape(-1))
     inside = np.clip(np.nan_to_num(places), chosen.grid[0], chosen.grid[-1])
-    low, high = chosen.ends(inside, level)
+    low, high = chosen.ends(inside, level, kind)
     for end in (low, high):
         end[np.isnan(places)] = np.nan
     return shaped(low, numbers.shape), shaped(high, numbers.shape)
@@ -260,7 +277,7 @@ def quantile(release: Answering, shares: ArrayLike, column: Any) -> Floats:
 
 
 def quantile_interval(
-    release: Answering, shares: ArrayLike, column: Any, level: float
+    release: Answering, shares: ArrayLike, column: Any, level: float, bias: str = "worst"
 ) -> tuple[Floats, Floats]:
     """Return all values whose interval for F holds the share, from the first to the last.
 
@@ -268,13 +285,14 @@ def quantile_interval(
     among them. They are looked for on a coarse grid first, then around the first and the last.
     Where the law of the noise takes long to invert, `Fourier`, that is done at some places only.
     """
-    level, chosen, numbers = check_level(level), column_of(release, column), _shares(shares)
+    level, kind = check_level(level), check_bias(bias)
+    chosen, numbers = column_of(release, column), _shares(shares)
     flat = np.nan_to_num(numbers.reshape(-1), nan=0.5)
     grid = chosen.grid
     coarse = grid[np.unique(np.linspace(0, len(grid) - 1, _COARSE).astype(np.int64))]
     slow = not release.plan.pair.knows_the_whole
     rows = np.unique(np.linspace(0, len(coarse) - 1, _KNOTS).astype(np.int64))
-    low, high = chosen.ends(coarse, level, coarse[rows] if slow else None)
+    low, high = chosen.ends(coarse, level, kind, coarse[rows] if slow else None)
     first, last = np.empty(len(flat)), np.empty(len(flat))
     for i, share in enumerate(flat.tolist()):
         fits = np.flatnonzero((low <= share) & (share <= high))
@@ -283,7 +301,7 @@ def quantile_interval(
         around = np.array([fits[0] - 1, fits[0], fits[-1], fits[-1] + 1]).clip(0, len(coarse) - 1)
         a, b, c, d = coarse[around].tolist()
         fine = np.concatenate([np.linspace(a, b, _FINE), np.linspace(c, d, _FINE)])
-        ends = chosen.ends(fine, level, np.unique(coarse[around]) if slow else None)
+        ends = chosen.ends(fine, level, kind, np.unique(coarse[around]) if slow else None)
         inside = np.flatnonzero((ends[0] <= share) & (share <= ends[1]))
         if not len(inside):
             inside = np.searchsorted(fine, chosen.inverse(flat[i : i + 1]))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError, SchemaError
 from dpkde.families.base import Family, Layout, Outlook, Pair, Prediction, Table, no_repetitions
+from dpkde.families.brackets import Allowance
 from dpkde.families.reading import WHOLE, Asked, At, Reading
 from dpkde.kernels import Points
 from dpkde.numerics.numbers import is_real
@@ -93,6 +94,16 @@ class MarginalPair(Pair):
     def box_bias(self, asked: Sequence[Asked], table: Floats, variance: float) -> Floats:
         """That of the whole."""
         return self.whole.box_bias(self._of_the_whole(asked), table, variance)
+
+    def box_bound(self, asked: Sequence[Asked], table: Floats) -> Allowance:
+        """That of the whole."""
+        return self.whole.box_bound(self._of_the_whole(asked), table)
+
+    def region_bound(
+        self, asked: Sequence[Asked], coefficients: Floats, table: Floats
+    ) -> Allowance:
+        """That of the whole."""
+        return self.whole.region_bound(self._of_the_whole(asked), coefficients, table)
 
     @property
     def knows_the_whole(self) -> bool:

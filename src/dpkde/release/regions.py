@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
-from dpkde.families.reading import At, Over, Reading
+from dpkde.families.brackets import Allowance
+from dpkde.families.reading import Asked, At, Over, Reading
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.privacy.laws.quantiles import half_widths
 from dpkde.privacy.laws.weights import Splits, Weights
@@ -53,8 +54,21 @@ class Piece(ABC):
     reading: Reading
 
     @abstractmethod
-    def bias(self, pair: Pair, table: Floats, sums: Floats, variance: float) -> Floats:
-        """Return what the family's bias of the sums is at most; `variance` is that of a cell."""
+    def typical_bias(self, pair: Pair, table: Floats, sums: Floats, variance: float) -> Floats:
+        """Return what the family's bias of the sums typically is; `variance` is that of a cell."""
+
+    @abstractmethod
+    def worst_bias(self, pair: Pair, table: Floats) -> Allowance:
+        """Return what it is at most, whatever the records."""
+
+    def bias(self, kind: str, view: Sight, table: Floats, sums: Floats) -> Allowance:
+        """Return what an interval allows for it."""
+        pair = view.release.plan.pair
+        if kind == "worst":
+            return self.worst_bias(pair, table)
+        variance = deviation(view.release, "table") ** 2
+        typical = self.typical_bias(pair, table, sums, variance)
+        return Allowance(typical, np.zeros(len(typical)))
 
     @abstractmethod
     def modelled(self, helper: Assistance) -> Floats | None:
@@ -73,9 +87,13 @@ class BoxPiece(Piece):
     boxes: Boxes
     smoothed: bool
 
-    def bias(self, pair: Pair, table: Floats, sums: Floats, variance: float) -> Floats:
+    def typical_bias(self, pair: Pair, table: Floats, sums: Floats, variance: float) -> Floats:
         """Return what the family makes of the table."""
         return pair.box_bias(self.boxes.asked(self.smoothed), table, variance)
+
+    def worst_bias(self, pair: Pair, table: Floats) -> Allowance:
+        """Return what the family makes of the table."""
+        return pair.box_bound(self.boxes.asked(self.smoothed), table)
 
     def modelled(self, helper: Assistance) -> Floats | None:
         """Return the mean share over the folds' clouds, in closed form for the Gaussian kernel."""
@@ -95,12 +113,19 @@ class BoxPiece(Piece):
 
 @dataclass(frozen=True, eq=False)
 class PolygonPiece(Piece):
-    """A region of polygons, by strips."""
+    """A region of polygons, by strips: what is asked of each, and how much it counts."""
 
     reading: Reading
     region: list[polygons.Polygon]
+    asked: Sequence[Asked]
+    coefficients: Floats
 
-    def bias(self, pair: Pair, table: Floats, sums: Floats, variance: float) -> Floats:
+    def worst_bias(self, pair: Pair, table: Floats) -> Allowance:
+        """Return what the family makes of the table."""
+        most, norms = pair.region_bound(self.asked, self.coefficients, table)
+        return Allowance(most, norms + self.reading.norms())
+
+    def typical_bias(self, pair: Pair, table: Floats, sums: Floats, variance: float) -> Floats:
         """Return twice the smaller of two typical sizes: of the sum, and along the outline."""
         whole, edges = pair.edge_error(range(2))
         places, lengths = polygons.outline(self.region)
@@ -164,13 +189,13 @@ def _polygons(release: Answering, given: Any, smoothed: bool) -> Regions:
     def pieces() -> Iterator[Piece]:
         for region in drawn:
             located = [[frame.locate(ring) for ring in rings] for rings in region]
-            yield PolygonPiece(_by_strips(release, located), located)
+            yield _by_strips(release, located)
 
     shape = () if single else (len(drawn),)
     return Regions(shape, np.zeros(len(drawn), dtype=np.bool_), pieces)
 
 
-def _by_strips(release: Answering, region: list[polygons.Polygon]) -> Reading:
+def _by_strips(release: Answering, region: list[polygons.Polygon]) -> PolygonPiece:
     """Return the weights of a region, refined until its share no longer changes."""
     frame, pair = release.plan.frame, release.plan.pair
     table, rows = release.table.astype(np.float64), float(release.rate) * release.count
@@ -182,23 +207,24 @@ def _by_strips(release: Answering, region: list[polygons.Polygon]) -> Reading:
     clip = np.column_stack([-ends, ends])
     unit = 1 / shape.integral(1)
 
-    def read(width: float) -> Reading:
+    def read(width: float) -> PolygonPiece:
         parts = polygons.strips(region, clip, width)
         if not len(parts.x):  # nothing of it is near
             parts = polygons.Strips(*(np.zeros(1) for _ in range(4)))
         asked = [At(parts.x), Over(parts.low, parts.high)]
-        return pair.read(asked).gathered(parts.weights * unit)
+        weights = parts.weights * unit
+        return PolygonPiece(pair.read(asked).gathered(weights), region, asked, weights)
 
     width = polygons.PANEL
-    reading = read(width)
-    share = reading.values(table)
+    piece = read(width)
+    share = piece.reading.values(table)
     for _ in range(_REFINED):
         width /= 2
-        reading, before = read(width), share
-        share = reading.values(table)
+        piece, before = read(width), share
+        share = piece.reading.values(table)
         if float(np.abs(share - before).max()) <= _AGREE * rows:
             break
-    return reading
+    return piece
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,18 +320,19 @@ def mass_interval(
     smoothed: bool = True,
     clip: bool = True,
     assisted: bool | None = None,
+    bias: str = "worst",
 ) -> tuple[Floats, Floats]:
     """Return the ends of an interval for the share of each region; clip: within [0, 1]."""
-    level, asked = check_level(level), regions(release, given, smoothed=smoothed)
+    level, kind = check_level(level), check_bias(bias)
+    asked = regions(release, given, smoothed=smoothed)
     view = sight(release, assisted if smoothed else False)
-    variance = deviation(release, "table") ** 2
 
     def ends(piece: Piece) -> Floats:
         found = []
         for part in piece.parts():
             sums, table = view.sums(part)
-            bias = part.bias(release.plan.pair, table, sums, variance)
-            width = half_width(view, part.reading, table, sums, bias, level)
+            allowed = part.bias(kind, view, table, sums)
+            width = half_width(view, part.reading, table, sums, allowed, level)
             found.append(np.stack([sums / view.rows - width, sums / view.rows + width]))
         return np.concatenate(found, axis=1)
 
@@ -322,29 +349,39 @@ def check_level(level: float) -> float:
     return float(level)
 
 
+def check_bias(bias: str) -> str:
+    """Check what an interval allows for."""
+    if bias not in ("typical", "worst"):
+        raise ParameterError(f"bias must be 'typical' or 'worst', got {bias!r}")
+    return bias
+
+
 def half_width(
     view: Sight,
     reading: Reading,
     table: Floats,
     sums: Floats,
-    bias: Floats,
+    bias: Allowance,
     level: float,
     constant: float | Floats = 0.0,
 ) -> Floats:
     """Return half the length of intervals for c + S/ñ, from the exact law of the noise.
 
     The error of a share p is (N + bias − (p − c)Z)/ñ, N and Z the noise of sum and count. p is not
-    known, so the interval's own end stands for it: once to find that, once more to be sure.
+    known, so the interval's own end stands for it: once to find that, once more to be sure. What is
+    allowed for a bias has noise itself, together with N that of `bias.norms`: see `widened`.
     """
     release, pair, rate = view.release, view.release.plan.pair, float(view.release.rate)
     law = release.law("table")
     assert law is not None
-    noise = law.variance * reading.norms() ** 2
+    norms = reading.norms()
+    noise = law.variance * norms**2
     own = reading.own_variance(table, noise)
     if pair.draws:
         own = own + DOUBT * math.sqrt(5 / pair.draws) * (own + noise)
     if rate < 1:
         own = own + np.maximum(sums + constant * view.rows, 0.0) * (1 - rate)
+    own = own + law.variance * np.maximum(bias.norms**2 - norms**2, 0.0)
     normal, weights = own, _weights_of(reading)
     if weights is None:
         weights, normal = Weights(np.zeros((len(reading), 1)), np.ones(1)), own + noise
@@ -361,7 +398,7 @@ def half_width(
             normal=normal,
         )
         whole = np.sqrt(noise + np.nan_to_num(own) + (part * rate * spread) ** 2)
-        width = widened(width, whole, bias, level)
+        width = widened(width, whole, bias.most, level)
         part = np.minimum((np.abs(sums) + width) / view.rows, most)
     return np.asarray(width / view.rows)
 
@@ -377,6 +414,11 @@ def widened(width: Floats, deviation: Floats, bias: Floats, level: float) -> Flo
     By the quantile t of |N(b, 1)|, b the bias over the standard deviation: little for a small bias,
     since it takes from one side what it gives to the other, and b itself for a large one. As much
     longer than without a bias as that of a normal law is, and never by more than the bias.
+
+    The bias allowed for may have noise of its own, B + N′ in place of a bound B. t grows with b
+    faster and faster, by 1 at most: so the interval misses no more often than one whose half width
+    is t at B plus some part of N′, between none and all, and holds if the deviation is at least
+    that of N plus or less any such part of N′.
     """
     from scipy.special import chndtrix, ndtri
 

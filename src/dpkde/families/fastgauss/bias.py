@@ -10,22 +10,29 @@ are heaped. The bias is taken to be at most
 
 over axes k, the variance of the noise being taken off the squares: what a heap anywhere can cause.
 Of heaps in several cells the second parts add as if their signs were those of coins.
+
+That is the typical bias of an interval. For any records, `bound_of_boxes` takes in each cell the
+polynomial, and as a constant what is left at most: see `dpkde.families.brackets`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.families import outlines
+from dpkde.families.brackets import Allowance, Bracket, allowance, together
 from dpkde.families.fastgauss.intervals import CellAxis
-from dpkde.families.reading import Asked, Over, Within, along, rows_of, to_the_bounds
+from dpkde.families.reading import WHOLE, Asked, Over, Within, along, rows_of, to_the_bounds
 from dpkde.families.spline.intervals import share_upto
 from dpkde.families.spline.worst import MARGIN
+from dpkde.kernels import ProductKernel
 
 if TYPE_CHECKING:
     from dpkde.families.fastgauss.family import FastGaussPair
@@ -38,7 +45,7 @@ _NUMBERS = 1 << 20
 
 
 def of_boxes(pair: FastGaussPair, asked: Sequence[Asked], table: Floats, variance: float) -> Floats:
-    """Return the most that sums over boxes are off by, from the table and its noise's variance."""
+    """Return what sums over boxes are typically off by, from the table and its noise's variance."""
     layout, rows = pair.layout, rows_of(asked)
     copies = layout.family.repetitions
     sizes = [size * layout.order for size in layout.sizes]
@@ -50,6 +57,136 @@ def of_boxes(pair: FastGaussPair, asked: Sequence[Asked], table: Floats, varianc
         bias = _bias(pair, part, tensor / 2**pair.bits, variance / copies / 4.0**pair.bits)
         parts.append(np.broadcast_to(bias, (min(step, rows - start),)))
     return np.concatenate([*parts, np.empty(0)])
+
+
+def bound_of_boxes(pair: FastGaussPair, asked: Sequence[Asked], table: Floats) -> Allowance:
+    """Return the most that sums over boxes are off by, for any records, from their noisy table."""
+    layout, rows = pair.layout, rows_of(asked)
+    copies = layout.family.repetitions
+    sizes = [size * layout.order for size in layout.sizes]
+    tensor = pair.axis_by_axis(table.reshape(copies, -1).mean(axis=0)).reshape(sizes)
+    step = max(1, _NUMBERS // (max(layout.sizes) * _SHARP_PLACES))
+    halves = pair.frame.halves()
+    assert halves is not None
+    parts = []
+    for start in range(0, rows, step):
+        part = [entry.part(slice(start, start + step)) for entry in asked]
+        brackets = [
+            _bracket(pair, entry, half, cells)
+            for entry, half, cells in zip(part, halves.tolist(), layout.sizes, strict=True)
+        ]
+        one = allowance(tensor, brackets)
+        count = min(step, rows - start)
+        parts.append(Allowance(*(np.broadcast_to(values, (count,)) for values in one)))
+    most, norms = together(parts)
+    return Allowance(most, norms / math.sqrt(copies)).over(2**pair.bits)
+
+
+def _bracket(pair: FastGaussPair, entry: Asked, half: float, cells: int) -> Bracket:
+    """Return the weights of an axis, and polynomials that bound their error in each cell.
+
+    Both have the polynomial that is nearest to e, and the least constant that is enough.
+    """
+    order = pair.layout.order
+    low, high, sharp = _part(entry, slice(None))
+    axis = CellAxis(half, cells, order)
+    weights = np.asarray(entry.of(axis).rows())
+    plain = (axis.within(low, high) if sharp else axis.over(low, high, 0.0)).rows()
+    u = _places(half, cells, sharp)
+    powers = u[:, np.newaxis] ** np.arange(order)
+    if sharp:
+        low, high = to_the_bounds(low, high, half)
+    share = _step if sharp else partial(share_upto, pair.frame.kernel.shape)
+    error = _errors(share, plain.reshape(len(plain), cells, order), low, high, u)
+    polynomial = error @ np.linalg.pinv(powers).T
+    fitted = polynomial @ powers.T
+    left = [sign * (error - fitted) for sign in (-1.0, 1.0)]
+    if sharp:  # the step may be anywhere between two places
+        truth = plain.reshape(len(plain), cells, order) @ powers.T - error
+        padded = np.pad(truth, ((0, 0), (0, 0), (1, 1)), mode="edge")
+        near = np.lib.stride_tricks.sliding_window_view(padded, 3, axis=2)
+        rest = error + truth - fitted
+        left = [near.max(axis=3) - rest, rest - near.min(axis=3)]
+    both = []
+    for sign, most in zip((-1.0, 1.0), left, strict=True):
+        bound = sign * polynomial
+        bound[..., 0] += MARGIN * np.maximum(most.max(axis=2), 0.0)
+        both.append(bound.reshape(len(plain), -1))
+    return Bracket(weights, *both)
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """An axis in which strips are asked about."""
+
+    kernel: ProductKernel
+    entry: Asked
+    rows: Floats
+    """Shape (strips, cells, order)."""
+    u: Floats
+
+    @property
+    def bins(self) -> int:
+        return int(self.rows.shape[1])
+
+    @property
+    def places(self) -> int:
+        return len(self.u)
+
+    def near(self, bins: slice) -> NDArray[np.int64]:
+        return outlines.heavy(self.rows[:, bins].reshape(len(self.rows), -1))
+
+    def counted(self, strips: NDArray[np.int64], bins: slice) -> Floats:
+        powers = self.u[:, np.newaxis] ** np.arange(self.rows.shape[2])
+        return np.asarray(self.rows[strips, bins] @ powers.T)
+
+    def true(self, strips: NDArray[np.int64], bins: slice) -> Floats:
+        centers = np.arange(self.bins)[bins] - (self.bins - 1) / 2
+        return outlines.shares(self.kernel, self.entry, strips, np.add.outer(centers, self.u))
+
+
+def bound_of_strips(
+    pair: FastGaussPair, asked: Sequence[Asked], coefficients: Floats, table: Floats
+) -> Allowance:
+    """Return the most that the sum over a region is off by, and the noise of that.
+
+    In each cell the error as a function of the place is bounded as along an axis: by the polynomial
+    that is nearest to it, and the least constant that is enough.
+    """
+    layout, kernel, halves = pair.layout, pair.frame.kernel.shape, pair.frame.halves()
+    assert halves is not None
+    copies, order = layout.family.repetitions, layout.order
+    sizes = [size * order for size in layout.sizes]
+    tensor = pair.axis_by_axis(table.reshape(copies, -1).mean(axis=0)).reshape(sizes)
+    kept = [k for k, entry in enumerate(asked) if entry is not WHOLE]
+    left_out = [k for k in range(len(sizes)) if k not in kept]
+    # Of the others the first power counts the records.
+    for k in reversed(left_out):
+        tensor = np.take(tensor, np.arange(0, sizes[k], order), axis=k).sum(axis=k)
+    views = []
+    for k in kept:
+        cells = layout.sizes[k]
+        rows = asked[k].of(CellAxis(halves[k], cells, order)).rows()
+        rows = np.broadcast_to(rows, (len(coefficients), sizes[k]))
+        u = _places(halves[k], cells, False)[::2]
+        views.append(_View(kernel, asked[k], rows.reshape(-1, cells, order), u))
+    first, second = views
+    powers = [view.u[:, np.newaxis] ** np.arange(order) for view in views]
+    fits = [np.linalg.pinv(power) for power in powers]
+    both = np.zeros((2, first.bins, order, second.bins, order))
+    for bins, error in outlines.errors(first, second, coefficients):
+        polynomial = np.einsum("rp,apbq,sq->arbs", fits[0], error, fits[1], optimize=True)
+        rest = error - np.einsum(
+            "pr,arbs,qs->apbq", powers[0], polynomial, powers[1], optimize=True
+        )
+        for row, sign in enumerate((-1.0, 1.0)):
+            both[row, bins] = sign * polynomial
+            most = (sign * rest).max(axis=(1, 3))
+            both[row, bins, 0, :, 0] += MARGIN**2 * np.maximum(most, 0.0)
+    sums = [float((bound.reshape(tensor.shape) * tensor).sum()) for bound in both]
+    unit = math.sqrt(math.prod(layout.sizes[k] for k in left_out) / copies)
+    norms = [float(np.linalg.norm(bound)) * unit for bound in both]
+    return Allowance(np.array([max(0.0, *sums)]), np.array([max(norms)])).over(2**pair.bits)
 
 
 def _part(entry: Asked, rows: slice) -> tuple[Floats, Floats, bool]:

@@ -43,6 +43,7 @@ from dpkde.families.base import (
     check_whole,
     grouped,
 )
+from dpkde.families.brackets import Allowance
 from dpkde.families.fastgauss import worst
 from dpkde.families.fastgauss.expansion import hermite_functions, quality, terms
 from dpkde.families.reading import Asked, Reading, Separable, rows_of
@@ -356,6 +357,20 @@ class FastGaussPair(Pair):
         from dpkde.families.fastgauss import bias
 
         return bias.of_boxes(self, asked, table, variance)
+
+    def box_bound(self, asked: Sequence[Asked], table: NDArray[np.float64]) -> Allowance:
+        """Return what polynomials above the error tell in each cell; see `bias`."""
+        from dpkde.families.fastgauss import bias
+
+        return bias.bound_of_boxes(self, asked, table)
+
+    def region_bound(
+        self, asked: Sequence[Asked], coefficients: NDArray[np.float64], table: NDArray[np.float64]
+    ) -> Allowance:
+        """Return what polynomials above the error tell in each cell; see `bias`."""
+        from dpkde.families.fastgauss import bias
+
+        return bias.bound_of_strips(self, asked, coefficients, table)
 
     @property
     def knows_the_whole(self) -> bool:

@@ -14,6 +14,8 @@ over axes k, U_j the largest |e| among the records that r_j can see: what a heap
 Of several heaps near a face the errors add as if their signs were those of coins. Where it is asked
 whether the records themselves lie in the interval, M is a step, and all else is the same.
 
+That is the typical bias of an interval; `majorants` has a bound for any records.
+
 A narrow axis does not tell where on it records lie: there the largest |e| of all counts.
 """
 
@@ -38,24 +40,25 @@ if TYPE_CHECKING:
     from dpkde.families.spline.family import SplinePair
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 _SECOND = np.array([1.0, -2.0, 1.0])
-_PLACES = 16
+PLACES = 16
 """Places within an interval at which e is looked at, and of the end within its own."""
-_MARGIN, _SHARP = 1.06, 1.25
+MARGIN, _SHARP = 1.06, 1.25
 """Larger than what is seen at those places by this; and where e has a step."""
-_NUMBERS = 1 << 20
+NUMBERS = 1 << 20
 _ON_LINES = 65
 
 
 def of_boxes(pair: SplinePair, asked: Sequence[Asked], table: Floats, variance: float) -> Floats:
-    """Return the most that sums over boxes are off by, from the table and its noise's variance."""
+    """Return what sums over boxes are typically off by, from the table and its noise's variance."""
     grid, kernel = pair.grid, pair.frame.kernel.shape
     tensor = table.reshape(grid.group, *(axis.nodes for axis in grid.axes)) / 2**pair.bits
-    intervals = [_interval(entry) for entry in asked]
+    intervals = [interval_of(entry) for entry in asked]
     rows = rows_of(asked)
-    largest = max((axis.intervals * _PLACES for axis in grid.axes), default=_ON_LINES)
-    step = max(1, _NUMBERS // largest)
+    largest = max((axis.intervals * PLACES for axis in grid.axes), default=_ON_LINES)
+    step = max(1, NUMBERS // largest)
     parts = []
     for start in range(0, rows, step):
         part = [
@@ -71,7 +74,8 @@ def of_boxes(pair: SplinePair, asked: Sequence[Asked], table: Floats, variance: 
     return np.concatenate([*parts, np.empty(0)])
 
 
-def _interval(entry: Asked) -> tuple[Floats, Floats, bool]:
+def interval_of(entry: Asked) -> tuple[Floats, Floats, bool]:
+    """Return the ends of intervals, and whether records are asked for."""
     assert isinstance(entry, (Over, Within))
     low, high = np.broadcast_arrays(entry.low, entry.high)
     return low, high, isinstance(entry, Within)
@@ -89,10 +93,10 @@ def _bias(
     axes = [_weights(kernel, axis, *asked[axis.column]) for axis in grid.axes]
     # No more than |F| + |e| of a record is in the interval of another axis.
     weights = [
-        np.abs(own) + _widest(error, axis.degree + 1)
+        np.abs(own) + widest(error, axis.degree + 1)
         for own, error, axis in zip(axes, errors, grid.axes, strict=True)
     ]
-    numbers, off = _narrow(kernel, grid, asked)
+    numbers, off = narrow_errors(kernel, grid, asked)
     constant = 1 / (grid.shares[0] / (1 << narrow.SHARE_BITS))
     total = np.zeros(1)
     if off.any():
@@ -105,7 +109,7 @@ def _bias(
     for k, axis in enumerate(grid.axes):
         if not errors[k].any():
             continue
-        seen = _widest(errors[k], axis.degree + len(_SECOND))
+        seen = widest(errors[k], axis.degree + len(_SECOND))
         counts = along(tensor, weights, k + 1)
         rough = np.zeros((len(counts), counts.shape[1] + len(_SECOND) - 1))
         for i, entry in enumerate(_SECOND.tolist()):
@@ -122,7 +126,7 @@ def _weights(kernel: ProductKernel, axis: Axis, low: Floats, high: Floats, sharp
     return (told.within(low, high) if sharp else told.over(low, high, 0.0)).rows()
 
 
-def _widest(errors: Floats, width: int) -> Floats:
+def widest(errors: Floats, width: int) -> Floats:
     """Return the largest error of the `width` intervals that end with each, and of those after."""
     padded = np.pad(errors, ((0, 0), (width - 1, width - 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, width, axis=1)
@@ -145,30 +149,52 @@ def largest_errors(
     kernel: ProductKernel, axis: Axis, low: Floats, high: Floats, sharp: bool = False
 ) -> Floats:
     """Return the largest |e| of records in each interval of an axis, shape (n, intervals)."""
+    return np.asarray(np.abs(signed_errors(kernel, axis, low, high, sharp)).max(axis=2))
+
+
+def signed_errors(
+    kernel: ProductKernel, axis: Axis, low: Floats, high: Floats, sharp: bool
+) -> Floats:
+    """Return e at places of each interval, with a margin, shape (n, intervals, places)."""
     if sharp:
         low, high = to_the_bounds(low, high, axis.half)
     upper, lower = (_errors_upto(kernel, axis, end, sharp) for end in (high, low))
     # Of the last interval only what lies within the bounds, up to the next place.
-    places = np.add.outer(np.arange(axis.intervals), np.linspace(0, 1, _PLACES))
-    off = np.abs(upper - lower) * (places < 2 * axis.half / axis.spacing + 1 / (_PLACES - 1))
-    return np.asarray((_SHARP if sharp else _MARGIN) * off.max(axis=2))
+    places = np.add.outer(np.arange(axis.intervals), np.linspace(0, 1, PLACES))
+    off = (upper - lower) * (places < 2 * axis.half / axis.spacing + 1 / (PLACES - 1))
+    return np.asarray((_SHARP if sharp else MARGIN) * off)
 
 
 def _errors_upto(kernel: ProductKernel, axis: Axis, end: Floats, sharp: bool) -> Floats:
     """Return e for the half-lines up to each end, (n, intervals, places); zero where infinite."""
     table = _table(kernel, axis.degree, axis.spacing, axis.ridge, sharp)
     reach = (table.shape[1] - 3) // 2
+    cell, before, after = phase_of(axis, end, reach)
+    place = np.arange(axis.intervals) - cell[:, np.newaxis] + reach + 1
+    place = np.clip(place, 0, table.shape[1] - 1)
+    rows, part = before[:, np.newaxis], after[:, np.newaxis, np.newaxis]
+    return np.asarray((1 - part) * table[rows, place] + part * table[rows + 1, place])
+
+
+def phase_of(axis: Axis, end: Floats, reach: int) -> tuple[Ints, Ints, Floats]:
+    """Return the interval of each end, the phase before it, and how far it is to the next.
+
+    Ends that lie farther out than anything is told of are brought nearer.
+    """
     with np.errstate(all="ignore"):
         t = np.nan_to_num((end + axis.half) / axis.spacing)
     t = np.clip(t, -reach - 3.0, axis.intervals + reach + 3.0)
     cell = np.floor(t)
-    phase = (t - cell) * _PLACES
-    before = np.minimum(phase.astype(np.int64), _PLACES - 1)
-    after = (phase - before)[:, np.newaxis, np.newaxis]
-    place = np.arange(axis.intervals) - cell.astype(np.int64)[:, np.newaxis] + reach + 1
-    place = np.clip(place, 0, table.shape[1] - 1)
-    rows = before[:, np.newaxis]
-    return np.asarray((1 - after) * table[rows, place] + after * table[rows + 1, place])
+    phase = (t - cell) * PLACES
+    before = np.minimum(phase.astype(np.int64), PLACES - 1)
+    return cell.astype(np.int64), before, phase - before
+
+
+def errors_around(
+    kernel: ProductKernel, degree: int, spacing: float, ridge: float, sharp: bool
+) -> Floats:
+    """Return e of half-lines at phases of their end, (phases + 1, intervals around, places)."""
+    return _table(kernel, degree, spacing, ridge, sharp)[:, 1:-1]
 
 
 @lru_cache(maxsize=64)
@@ -180,9 +206,9 @@ def _table(kernel: ProductKernel, degree: int, spacing: float, ridge: float, sha
     reach = math.ceil(min(kernel.profile_reach(1e-6), 64.0) / spacing) + 2 * degree + 4
     count = 2 * reach + 1
     axis = Axis(0, count * spacing / 2, degree, spacing, ridge, count)
-    ends = (np.linspace(0, 1, _PLACES + 1) + reach) * spacing - axis.half
+    ends = (np.linspace(0, 1, PLACES + 1) + reach) * spacing - axis.half
     weights = _weights(kernel, axis, np.array([-np.inf]), ends, sharp)
-    places = np.linspace(0, 1, _PLACES)
+    places = np.linspace(0, 1, PLACES)
     nodes = np.arange(degree + 1) - (degree - 1) / 2
     splines = bspline(degree, np.subtract.outer(places, nodes))
     windows = np.lib.stride_tricks.sliding_window_view(weights, degree + 1, axis=1)
@@ -192,7 +218,7 @@ def _table(kernel: ProductKernel, degree: int, spacing: float, ridge: float, sha
     return np.pad(windows @ splines.T - share, ((0, 0), (1, 1), (0, 0)))
 
 
-def _narrow(
+def narrow_errors(
     kernel: ProductKernel, grid: Grid, asked: Sequence[tuple[Floats, Floats, bool]]
 ) -> tuple[Floats, Floats]:
     """Return what narrow axes say together, and the most that this is off for any record.

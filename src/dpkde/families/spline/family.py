@@ -38,6 +38,7 @@ from dpkde.families.base import (
     about,
     no_repetitions,
 )
+from dpkde.families.brackets import Allowance
 from dpkde.families.comparison import Comparison, Kind
 from dpkde.families.reading import Asked, Factor, Reading, Separable, Stored, rows_of
 from dpkde.families.spline import energy, forecast, narrow, rereading, worst
@@ -470,6 +471,20 @@ class SplinePair(Pair):
         from dpkde.families.spline import bias
 
         return bias.of_boxes(self, asked, table, variance)
+
+    def box_bound(self, asked: Sequence[Asked], table: NDArray[np.float64]) -> Allowance:
+        """Return what splines above the error tell; see `majorants`."""
+        from dpkde.families.spline import majorants
+
+        return majorants.of_boxes(self, asked, table)
+
+    def region_bound(
+        self, asked: Sequence[Asked], coefficients: NDArray[np.float64], table: NDArray[np.float64]
+    ) -> Allowance:
+        """Return what the worst records of each cell do; see `outlines`."""
+        from dpkde.families.spline import outlines
+
+        return outlines.of_strips(self, asked, coefficients, table)
 
     @property
     def knows_the_whole(self) -> bool:

@@ -67,6 +67,11 @@ def _cumulative(kernel: ProductKernel, degree: int, spacing: float, ridge: float
     return _Cumulative(values * unit * phases, upto, response.radius, lost)
 
 
+def lost(kernel: ProductKernel, degree: int, spacing: float, ridge: float) -> float:
+    """Return the share of a record that answers leave out, on each side."""
+    return _cumulative(kernel, degree, spacing, ridge).lost
+
+
 @dataclass(frozen=True)
 class SplinedAxis:
     """A splined axis, and what it tells: a factor over its nodes."""
