@@ -45,6 +45,24 @@ def test_records_are_placed_alone_and_silently(domain: Domain, bandwidth: Any, d
         assert one[0] == counts[i]
 
 
+@pytest.mark.parametrize("outside", ["clip", "drop"])
+@pytest.mark.parametrize("dim", [1, 2, 3, 700])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_rows_are_placed_as_by_numpy(outside: Any, dim: int, dtype: Any) -> None:
+    """Over many lines of the compiled loop: some whole, some with rows that do not contribute."""
+    generator = np.random.default_rng(dim)
+    frame = Frame.of(dpkde.Gaussian(0.3), dpkde.Box([(-2.0, 1.0)] * dim, outside), dim)
+    rows = generator.uniform(-1.9, 0.9, (2001, dim)).astype(dtype)
+    for row, value in ((700, np.nan), (701, -np.inf), (1300, 5.0), (1301, -5.0), (2000, np.inf)):
+        rows[row, generator.integers(dim)] = value
+    rows[1302] = -2.0
+    coordinates, counts = frame.place(rows)
+    plain, plain_counts = frame.place_plainly(rows)
+    assert np.array_equal(coordinates, plain)
+    assert np.array_equal(counts, plain_counts)
+    assert counts.sum() == len(rows) - (5 if outside == "drop" else 3)
+
+
 def _placed(domain: Domain, rows: list[list[float]]) -> tuple[Any, Any]:
     frame = Frame.of(dpkde.Gaussian(1.0), domain, len(rows[0]))
     coordinates, counts = frame.place(np.array(rows))

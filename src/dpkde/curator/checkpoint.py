@@ -288,7 +288,7 @@ class _Flow:
     def _from_here(self, members: Sequence[Source], dim: int) -> Iterator[Piece]:
         state = self.state
         while state.file < len(members):
-            pieces = members[state.file].pieces(dim)
+            pieces = members[state.file].in_order(dim)
             if state.pieces:
                 self._skip(pieces)
             else:

@@ -1,40 +1,37 @@
-"""The one way we compile: numba, single-threaded, `nogil`, cached, no fast-math.
+"""The one way we compile: numba, single-threaded, `nogil`, kept between processes, no fast-math.
 
-Numba is imported here and nowhere else, and this module is imported only by the modules that hold
+Numba is imported here and in `cache`, and this module is imported only by the modules that hold
 compiled loops, so that `import dpkde` stays light.
 
 Why no fast-math: a record's contribution must not depend on whether it falls into the body of a
 vectorised loop or its tail. IEEE arithmetic without reassociation or contraction gives the same
 bits either way. `answering` allows both, for client code, where only speed is at stake.
 
-Machine code is cached between processes. Numba's cache notices a change of the file that a function
-stands in, but not of the files whose functions it calls; a stale sampler must never run. So a
-fingerprint of all our sources goes into the names under which code is cached.
+Machine code is kept between processes (`cache`).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 
-_SOURCES = sorted(Path(__file__).parents[1].rglob("*.py"))
-FINGERPRINT = hashlib.sha256(b"\0".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:16]
+from dpkde.numerics.cache import FINGERPRINT, KeptCode
+
+__all__ = ["FINGERPRINT", "answering", "exactly"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _compile(function: Function, **options: Any) -> Function:
-    function.__qualname__ = f"{function.__qualname__}_{FINGERPRINT}"
-    try:
-        if not _SOURCES:
-            raise RuntimeError("without sources there is nothing to tell stale code by")
-        return numba.njit(nogil=True, cache=True, error_model="numpy", **options)(function)  # type: ignore[no-any-return]
-    except RuntimeError:  # no writable place for the cache either: compile in each process
-        return numba.njit(nogil=True, error_model="numpy", **options)(function)  # type: ignore[no-any-return]
+    # Loops specialised to a number are called the same, and machine code goes by names.
+    numbers = [str(cell.cell_contents) for cell in function.__closure__ or ()]
+    function.__qualname__ = "_".join([function.__qualname__, *numbers])
+    compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if compiled is not function:  # as where NUMBA_DISABLE_JIT leaves everything to Python
+        compiled._cache = KeptCode(function)
+    return compiled  # type: ignore[no-any-return]
 
 
 def exactly(function: Function) -> Function:

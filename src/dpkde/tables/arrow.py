@@ -90,8 +90,12 @@ class Chosen:
         for batch in batches:
             for start in range(0, batch.num_rows, step):
                 part = batch.slice(start, step)
-                labelled = None if self.whose is None else partial(self.labelled, part)
-                yield Piece(partial(self.rows, part), part.num_rows, labelled)
+                yield self.piece(partial(_itself, part), part.num_rows)
+
+    def piece(self, batch: Callable[[], Any], size: int) -> Piece:
+        """Return the rows of a batch, which is there when they are asked for."""
+        labelled = None if self.whose is None else lambda: self.labelled(batch())
+        return Piece(lambda: self.rows(batch()), size, labelled)
 
     def rows(self, batch: Any) -> NDArray[Any]:
         """Return the chosen columns of a batch side by side; nulls are NaN."""
@@ -119,6 +123,10 @@ class Chosen:
             types=tuple(meaning.type for meaning in self.meanings),
             **facts,
         )
+
+
+def _itself(batch: Any) -> Any:
+    return batch
 
 
 def is_stream(points: Any) -> bool:

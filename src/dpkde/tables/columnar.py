@@ -16,6 +16,7 @@ from dpkde.tables.arrays import as_rows
 from dpkde.tables.arrow import Chosen, arrow
 from dpkde.tables.source import Piece, Source, chunk_rows, no_rows, origin_of, slices
 from dpkde.tables.streams import guarded
+from dpkde.tables.stretches import Turn, turns
 
 if TYPE_CHECKING:
     from dpkde.tables.places import Place
@@ -31,19 +32,44 @@ def open_parquet(place: Place, columns: Sequence[str] | None, unit: str | None =
         file = place if isinstance(place, Path) else arrow().PythonFile(place.open("rb"), mode="r")
         return parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 16)
 
-    with guarded(damaged, opened) as file:
-        schema, size = file.schema_arrow, file.metadata.num_rows
+    def facts() -> tuple[Any, list[int]]:
+        with guarded(damaged, opened) as file:
+            known = file.metadata
+            groups = [known.row_group(k).num_rows for k in range(known.num_row_groups)]
+            return file.schema_arrow, groups
+
+    schema, groups = facts()
     chosen = Chosen.among(schema, columns, unit, place.name)
     needed, chosen = chosen.first()
     read = [schema.names[place] for place in needed]
+    kinds = arrow().schema([schema.field(place) for place in needed])
+    step = chunk_rows(len(chosen.names))
 
     def batches() -> Iterator[Any]:
         with guarded(damaged, opened) as file:
-            found = file.iter_batches(batch_size=chunk_rows(len(chosen.names)), columns=read)
+            found = file.iter_batches(batch_size=step, columns=read)
             while (batch := guarded(damaged, lambda: next(found, None))) is not None:
                 yield batch.select(read)
 
-    return chosen.source(batches, size=size, origin=origin_of(place))
+    def batch_of(turn: Turn) -> Any:
+        return _one(guarded(damaged, turn.take), kinds).select(read)
+
+    def scattered() -> Iterator[Piece]:
+        """Yield pieces of several stretches in turn, decoded by who reads them."""
+        for turn in turns(opened, facts()[1], step, read):
+            yield chosen.piece(partial(batch_of, turn), turn.rows)
+
+    return chosen.source(batches, size=sum(groups), origin=origin_of(place), scattered=scattered)
+
+
+def _one(batches: list[Any], kinds: Any) -> Any:
+    """Return the one batch that there is, nearly always, or one of them all."""
+    if len(batches) == 1:
+        return batches[0]
+    if not batches:
+        return arrow().RecordBatch.from_pylist([], schema=kinds)
+    (whole,) = arrow().Table.from_batches(batches).combine_chunks().to_batches()
+    return whole
 
 
 def open_npy(place: Place, columns: Sequence[str] | None, unit: str | None = None) -> Source:

@@ -89,6 +89,8 @@ class Source:
         The sources that are read one after the other, where it is made of several (`together`).
     passed
         Takes the size of what need not be read again, where somebody watches.
+    scattered
+        Starts reading in whichever order is quickest, for sums. None: as `read` does.
     """
 
     read: Callable[[], Iterator[Piece]]
@@ -104,9 +106,14 @@ class Source:
     origin: Origin | None = None
     members: tuple[Source, ...] = ()
     passed: Callable[[int], None] | None = None
+    scattered: Callable[[], Iterator[Piece]] | None = None
 
     def pieces(self, dim: int) -> Iterator[Piece]:
-        """Start reading points of `dim` columns."""
+        """Start reading points of `dim` columns, in any order."""
+        return self.in_order(dim) if self.scattered is None else self.scattered()
+
+    def in_order(self, dim: int) -> Iterator[Piece]:
+        """Start reading points of `dim` columns, in the same order whenever they are read."""
         return self.read() if self.wide is None else self.wide(dim)
 
     def through(self, change: Callable[[Iterator[Piece]], Iterator[Piece]]) -> Source:
@@ -114,10 +121,11 @@ class Source:
         if self.members:
             changed = together([member.through(change) for member in self.members])
             return replace(self, read=changed.read, wide=changed.wide, members=changed.members)
-        wide = self.wide
+        wide, scattered = self.wide, self.scattered
         return replace(
             self,
             read=lambda: change(self.read()),
+            scattered=None if scattered is None else lambda: change(scattered()),
             wide=None if wide is None else lambda dim: change(wide(dim)),
         )
 

@@ -7,7 +7,7 @@ spacing are set per axis: an axis much narrower than the bandwidth keeps a const
 line (degree 1 over a single interval), so that a table of many columns, few of them wide, fits.
 
 The proof is in ``proof.md``; one axis in `bsplines` and `narrow`; the choice of degrees and
-spacings in `forecast`; the compiled loops in `tensor`.
+spacings in `forecast`; the compiled loops in `spreading` for records, `tensor` for queries.
 
 Cost: ∏(p_k + 1) additions a record, over the splined axes k; a query touches the nodes within the
 kernel's reach. The release holds ∏(intervals_k + p_k) cells.
@@ -290,10 +290,10 @@ class SplinePair(Pair):
 
     def accumulate(self, coordinates: Points, counts: Mask, table: Table) -> None:
         """Add every record's parts to the table."""
-        from dpkde.families.spline import tensor
+        from dpkde.families.spline import spreading
 
         grid = self.grid
-        tensor.accumulate(
+        spreading.accumulate(
             np.ascontiguousarray(coordinates),
             counts,
             grid.columns,
@@ -537,7 +537,7 @@ def _what_fits(family: Spline, frame: Frame) -> str:
 
 
 def _weights(u: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
-    """Return the B-splines of the p + 1 nodes around each u: `tensor.weigh` in NumPy."""
+    """Return the B-splines of the p + 1 nodes around each u: `spreading` in NumPy."""
     weights = np.zeros((len(u), degree + 1))
     weights[:, 0] = 1.0
     for d in range(1, degree + 1):

@@ -1,147 +1,14 @@
-"""Compiled loops of the spline family: records split into a tensor of cells, and queries answered.
-
-A record starts with an integer mass of 2^bits. Each axis divides every part it gets among p + 1
-neighbouring nodes: running sums of the B-spline weights, as whole numbers of 2^−32, times the part
-are rounded, and each node takes the difference of two. So all have the sign of the part and add up
-to it, whatever the rounding. `SplinePair.quantize` says the same in NumPy, slowly.
-"""
+"""Compiled loops of the spline family that answer queries."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.numerics.compiled import answering, exactly
+from dpkde.numerics.compiled import answering
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-WEIGHT_BITS = 32
-_WHOLE = 1 << WEIGHT_BITS
-_HALF = _WHOLE // 2
-_BLOCK = 64
-_INVERSE = np.array([np.inf, 1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5])
-
-
-@exactly
-def weigh(u: Floats, degree: int, weights: Floats, carried: Floats, running: Ints) -> None:
-    """Write the running sums of the B-splines around points at fractions u of their intervals.
-
-    Row j of `running` gets whole numbers of 2^−32, growing with j and at most 2^32, for j < p.
-    Loops run over points innermost: elementwise arithmetic, the same wherever a point stands.
-    """
-    weights[0] = 1.0
-    for d in range(1, degree + 1):
-        carried[:] = 0.0
-        inverse = _INVERSE[d]
-        for r in range(d):
-            row, up, down = weights[r], r + 1.0, d - 1.0 - r
-            for i in range(u.size):
-                part = row[i] * inverse
-                row[i] = carried[i] + (up - u[i]) * part
-                carried[i] = (u[i] + down) * part
-        weights[d] = carried
-    carried[:] = 0.0
-    for j in range(degree):
-        row, sums = weights[j], running[j]
-        for i in range(u.size):
-            carried[i] += row[i]
-            sums[i] = min(np.int64(np.rint(carried[i] * _WHOLE)), _WHOLE)
-
-
-@exactly
-def accumulate(
-    coordinates: Floats,
-    counts: NDArray[np.bool_],
-    columns: Ints,
-    halves: Floats,
-    scales: Floats,
-    intervals: Ints,
-    degrees: Ints,
-    strides: Ints,
-    tilted: Ints,
-    leans: Floats,
-    arched: Ints,
-    arch_leans: Floats,
-    arch_weights: Floats,
-    shares: Ints,
-    tilt_stride: int,
-    table: Ints,
-) -> None:
-    """Add every record's parts to the table, modulo 2⁶⁴."""
-    axes = columns.size
-    widest = shares.size
-    for a in range(axes - 1):
-        widest *= degrees[a] + 1
-    parts, places = np.empty(widest, dtype=np.int64), np.empty(widest, dtype=np.int64)
-    u, carried, weights = np.empty(_BLOCK), np.empty(_BLOCK), np.empty((8, _BLOCK))
-    cells = np.empty((axes, _BLOCK), dtype=np.int64)
-    running = np.zeros((axes, 8, _BLOCK), dtype=np.int64)
-    u[:] = 0.0
-    for block in range(0, coordinates.shape[0], _BLOCK):
-        rows = min(_BLOCK, coordinates.shape[0] - block)
-        for a in range(axes):
-            limit = np.float64(intervals[a])
-            for i in range(rows):
-                t = (coordinates[block + i, columns[a]] + halves[a]) * scales[a]
-                t = t if t > 0.0 else 0.0
-                t = t if t < limit else limit
-                cells[a, i] = min(np.int64(t), intervals[a] - 1)
-                u[i] = t - cells[a, i]
-            weigh(u, degrees[a], weights, carried, running[a])
-        for i in range(rows):
-            if not counts[block + i]:
-                continue
-            parts[0], places[0] = shares[0], 0
-            count = 1
-            for k in range(tilted.size):
-                t = coordinates[block + i, tilted[k]] * leans[k]
-                t = t if t > -1.0 else -1.0
-                t = t if t < 1.0 else 1.0
-                parts[count] = np.int64(np.rint(t * shares[count]))
-                places[count] = count * tilt_stride
-                count += 1
-            if arched.size:
-                height = 0.0
-                for k in range(arched.size):
-                    t = coordinates[block + i, arched[k]] * arch_leans[k]
-                    t = t if t > -1.0 else -1.0
-                    t = t if t < 1.0 else 1.0
-                    height += arch_weights[k] * (1.5 * t * t - 0.5)
-                height = height if height > -1.0 else -1.0
-                height = height if height < 1.0 else 1.0
-                parts[count] = np.int64(np.rint(height * shares[count]))
-                places[count] = count * tilt_stride
-                count += 1
-            if axes == 0:
-                for c in range(count):
-                    table[places[c]] += parts[c]
-                continue
-            for a in range(axes - 1):
-                # From the last part backwards, so that children overwrite only what is done with.
-                degree, stride = degrees[a], strides[a]
-                for c in range(count - 1, -1, -1):
-                    part, place = parts[c], places[c] + cells[a, i] * stride
-                    taken = np.int64(0)
-                    first = c * (degree + 1)
-                    for j in range(degree):
-                        upto = (running[a, j, i] * part + _HALF) >> WEIGHT_BITS
-                        parts[first + j] = upto - taken
-                        places[first + j] = place + j * stride
-                        taken = upto
-                    parts[first + degree] = part - taken
-                    places[first + degree] = place + degree * stride
-                count *= degree + 1
-            a = axes - 1
-            degree = degrees[a]
-            for c in range(count):
-                part, place = parts[c], places[c] + cells[a, i]
-                taken = np.int64(0)
-                for j in range(degree):
-                    upto = (running[a, j, i] * part + _HALF) >> WEIGHT_BITS
-                    table[place + j] += upto - taken
-                    taken = upto
-                table[place + degree] += part - taken
 
 
 @answering
