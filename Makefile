@@ -50,6 +50,7 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/sources.py --rows 5000000 --postgres 500000
 	$(BIN)/python benchmarks/low_dimension.py
 	$(BIN)/python benchmarks/loops.py
+	$(BIN)/python benchmarks/opening.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/assisted.py kinds times --quick
 	$(BIN)/python benchmarks/plans.py --releases 2
