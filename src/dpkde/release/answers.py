@@ -138,22 +138,28 @@ def sampling_error(
 
 
 def answer(
-    release: Answering, queries: QueriesLike, function: Callable[[Points], NDArray[np.float64]]
+    release: Answering,
+    queries: QueriesLike,
+    function: Callable[[Points], NDArray[np.float64]],
+    kinds: tuple[int, ...] = (),
 ) -> NDArray[np.float64]:
-    """Return a function of queries, a chunk at a time; NaN where a query is not finite."""
+    """Return a function of queries, a chunk at a time; NaN where a query is not finite.
+
+    Its values have the shape (*kinds, n_queries).
+    """
     rows = places_of(queries, release.plan.frame, release.columns)
     if release.promise is not None:
         rows = to_grid(release.plan.frame, rows, release.promise.pitch)
     starts = range(0, len(rows), CHUNK_QUERIES)
     chunks = (rows[start : start + CHUNK_QUERIES] for start in starts)
-    answers = np.empty(len(rows))
+    answers = np.empty((*kinds, len(rows)))
     several = len(rows) > CHUNK_QUERIES
     results = mapped(function, chunks) if several else map(function, chunks)
     report = reporting()
     for start, values in zip(starts, results, strict=True):
-        answers[start : start + CHUNK_QUERIES] = values
+        answers[..., start : start + CHUNK_QUERIES] = values
         report(min(start + CHUNK_QUERIES, len(rows)), len(rows))
     finite = np.isfinite(rows)
     if not finite.all():
-        answers[~finite.all(axis=1)] = math.nan
+        answers[..., ~finite.all(axis=1)] = math.nan
     return answers

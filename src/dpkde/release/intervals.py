@@ -66,8 +66,7 @@ def interval(
         raise ParameterError(NO_WORST.format(release.family.name))
     level, helper = float(level), assistance(release, assisted)
     sight = _Sight(release, helper, bias)
-    middle = answer(release, queries, sight.kde)
-    width = answer(release, queries, lambda rows: _half_width(sight, rows, level))
+    middle, width = answer(release, queries, lambda rows: _reach(sight, rows, level), (2,))
     pitch = release.promise.pitch if release.promise is not None else None
     width += accuracy.moving_cost(release.plan.frame, pitch)
     return np.clip(middle - width, 0.0, 1.0), np.clip(middle + width, 0.0, 1.0)
@@ -98,24 +97,20 @@ class _Sight:
             return self.release.plan.pair.respond(chunk, self.table)
         return self.helper.look(chunk).unbiased * self.rows
 
-    def kde(self, chunk: Points) -> Floats:
-        """Return the middle of the interval."""
-        return self.sums(chunk) / self.rows + self.release.plan.pair.constant
 
-
-def _half_width(sight: _Sight, chunk: Points, level: float) -> Floats:
-    """Return half the interval's length at a few queries.
+def _reach(sight: _Sight, chunk: Points, level: float) -> Floats:
+    """Return the middles of the intervals at a few queries, and half their lengths.
 
     The error of a KDE value p is (N + nδ − (p − c)Z)/ñ: see `dpkde.planning.promise`. p is not
     known, so the interval's own upper end stands for it: once to find that, once more to be sure.
     """
     release, pair = sight.release, sight.release.plan.pair
     if not len(chunk):
-        return np.empty(0)
+        return np.empty((2, 0))
     most = max(1, _NUMBERS // pair.weights(chunk[:1]).numbers)
     if len(chunk) > most:
         parts = (chunk[start : start + most] for start in range(0, len(chunk), most))
-        return np.concatenate([_half_width(sight, part, level) for part in parts])
+        return np.concatenate([_reach(sight, part, level) for part in parts], axis=1)
     law, rate, rows = release.law("table"), float(release.rate), sight.rows
     assert law is not None
     sums, weights = sight.sums(chunk), pair.weights(chunk).split()
@@ -131,7 +126,7 @@ def _half_width(sight: _Sight, chunk: Points, level: float) -> Floats:
             normal=own,
         )
         part = np.minimum(np.abs(sums / rows) + width / rows, max(pair.constant, 1 - pair.constant))
-    return np.asarray(width / rows)
+    return np.stack([sums / rows + pair.constant, width / rows])
 
 
 def _worst(release: Answering) -> Worst | None:
