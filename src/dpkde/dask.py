@@ -155,11 +155,11 @@ class _Collection(Elsewhere):
         partitions = _partitions(self.collection, plan, columns)
         carried = delayed(plan, name=f"dpkde-plan-{uuid.uuid4().hex}", traverse=False)
         if plan.unit.name is None:
-            task = delayed(share_of, name="dpkde-sketch", pure=False)
+            task = delayed(share_of, pure=False)
             shares = [task(each, carried, columns, k) for k, each in enumerate(partitions)]
         else:
             shares = _by_unit(partitions, carried, columns)
-        add = delayed(added, name="dpkde-add", pure=False)
+        add = delayed(added, pure=False)
         while len(shares) > 1:
             shares = [add(*shares[k : k + _FAN]) for k in range(0, len(shares), _FAN)]
         return whole(of_caller(_WHAT, lambda: _dask().compute(*shares)), plan)
@@ -202,14 +202,14 @@ def _narrowed(frame: Any, source: Source) -> Any:
 def _by_unit(partitions: list[Any], carried: Any, columns: tuple[str, ...] | None) -> list[Any]:
     """Return shares of partitions in which all rows of a unit are together."""
     delayed, frames = _dask("dask.delayed").delayed, _dask("dask.dataframe")
-    read = delayed(_travelling, name="dpkde-records", pure=False)
+    read = delayed(_travelling, pure=False)
     records = frames.from_delayed(
         [read(each, carried, columns) for each in partitions],
         meta=_frame([]),
         verify_meta=False,
     )
     together = records.shuffle(on="place", npartitions=len(partitions)).to_delayed()
-    task = delayed(_arrived, name="dpkde-sketch", pure=False)
+    task = delayed(_arrived, pure=False)
     return [task(each, carried) for each in together]
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from dpkde import errors
 from dpkde.curator.sketch import Sketch, new_id, sketch
-from dpkde.errors import DpkdeError, ParameterError, SourceError
+from dpkde.errors import DpkdeError, ParameterError, SchemaError, SourceError
 from dpkde.families.base import Table
 from dpkde.planning.plan import Plan, check_plan
 from dpkde.planning.units import with_unit
@@ -119,7 +119,10 @@ def opened(points: Any, plan: Plan, columns: Sequence[str] | None) -> Source:
     A text that a task returns may be a cell, and is never taken for a path.
     """
     if isinstance(points, (str, bytes, os.PathLike)):
-        raise ParameterError("partitions must be rows, arrays or frames: read files in the task")
+        raise SchemaError(
+            f"a partition must be rows, an array or a frame, got {type(points).__name__}: read "
+            "files in the task"
+        )
     rows = iter(points) if isinstance(points, (list, tuple)) else points
     universe = universe_of(plan.frame.domain)
     source = open_points(rows, columns, universe=universe, unit=plan.unit.name)
