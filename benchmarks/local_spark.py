@@ -14,11 +14,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 _OLDEST = 17
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A machine that is soon up, and slower later on."""
 
 
 def spark_is_there() -> bool:
@@ -35,11 +39,13 @@ def spark_is_there() -> bool:
 class LocalSpark:
     """A cluster that runs while it is entered, with so many executors of one core each."""
 
-    def __init__(self, executors: int = 2, memory: int = 1024, **settings: str) -> None:
+    def __init__(
+        self, executors: int = 2, memory: int = 1024, settings: Mapping[str, str] | None = None
+    ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="spark-"))
         self.master = f"local-cluster[{executors},1,{memory}]"
         self.memory = memory
-        self.settings = settings
+        self.settings = dict(settings or {})
 
     def __enter__(self) -> Any:
         import pyspark
@@ -61,6 +67,9 @@ class LocalSpark:
         for name, value in {
             "spark.ui.enabled": "false",
             "spark.executor.memory": f"{self.memory}m",
+            "spark.driver.extraJavaOptions": _QUICK,
+            "spark.executor.extraJavaOptions": _QUICK,
+            "spark.sql.codegen.wholeStage": "false",
             "spark.sql.shuffle.partitions": "4",
             "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
             **self.settings,
@@ -76,16 +85,26 @@ class LocalSpark:
 
     def executors(self) -> list[int]:
         """Return the ids of the processes that are executors of this cluster."""
+        return [process.pid for process in self._executors()]
+
+    def seconds(self) -> float:
+        """Return the processor time of executors and their Python workers so far."""
+        total = 0.0
+        for executor in self._executors():
+            for process in (executor, *executor.children(recursive=True)):
+                times = process.cpu_times()
+                total += times.user + times.system + times.children_user + times.children_system
+        return total
+
+    def _executors(self) -> list[Any]:
+        import psutil
+
         found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    words = (entry / "cmdline").read_bytes().split(b"\0")
-                except OSError:
-                    continue
-                line = b" ".join(words)
-                if b"CoarseGrainedExecutorBackend" in line and str(self.folder).encode() in line:
-                    found.append(int(entry.name))
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                line = " ".join(process.cmdline())
+                if "CoarseGrainedExecutorBackend" in line and str(self.folder) in line:
+                    found.append(process)
         return found
 
     def __exit__(

@@ -92,6 +92,13 @@ def test_columns_go_with_a_plan_that_names_none(cluster: Client) -> None:
         dpkde.dask.sketch(_frame(), PLAN, columns=["b", "a"])
 
 
+def test_columns_of_text_are_read_cell_by_cell() -> None:
+    text = FRAME.assign(b=[f"{b}" for b in FRAME["b"]])
+    text.loc[11, "b"] = SECRET
+    made = dpkde.dask.sketch(_frame(text), PLAN)
+    assert made == dpkde.sketch(FRAME.assign(b=FRAME["b"].mask(FRAME.index == 11)), PLAN)
+
+
 @pytest.mark.parametrize("kind", ["frame", "bag of records"])
 def test_units_of_a_collection(kind: str, cluster: Client) -> None:
     """Two of three spellings of an id are the same id to dpkde, and not to Dask."""
@@ -143,7 +150,7 @@ def test_a_secret_cell_is_in_no_error_and_no_log(
     dpkde.dask.sketch([*_parts(), odd], PLAN, **more)
     frame = _frame()
     dpkde.dask.sketch(frame, PLAN, **more)
-    logs = str(cluster.get_worker_logs()) + str(cluster.cluster.scheduler.get_logs())  # type: ignore[union-attr]
+    logs = str(cluster.get_worker_logs()) + str(cluster.cluster.scheduler.get_logs())
     assert SECRET not in logs
     assert SECRET not in "".join(capfd.readouterr())
 
