@@ -5,8 +5,8 @@
 Two columns of float64 in Parquet files of half a million rows, each of which is a partition,
 sketched under one plan of splines. Workers and executors are processes with one thread each, on
 this machine. Everything is run before it is timed, so that nothing is compiled; of several runs the
-best one counts. Printed are rows per second, seconds of processor time of the workers, and for Dask where
-the time of the workers went: in tasks by their kind, in transfers, and in waiting.
+best one counts. Printed are rows per second, also of processor time of the workers, and for Dask
+where the time of the workers went: in tasks by their kind, in transfers, and in waiting.
 
 Asked of two workers: 1.6 times the rows per second of one, where two cores are otherwise idle. All
 sums have to be those of one process, bit for bit.
@@ -135,7 +135,7 @@ def on_spark(folder: Path, rows: int, executors: int, wanted: dpkde.Sketch) -> N
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=40_000_000)
-    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--folder", type=Path, help="keeps the files for the next run")
     parser.add_argument("--only", choices=("dask", "spark"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:

@@ -66,6 +66,7 @@ class LocalSpark:
         builder = SparkSession.builder.master(self.master)
         for name, value in {
             "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
             "spark.executor.memory": f"{self.memory}m",
             "spark.driver.extraJavaOptions": _QUICK,
             "spark.executor.extraJavaOptions": _QUICK,

@@ -15,6 +15,7 @@ import dask
 import dask.array
 import dask.bag
 import dask.dataframe
+import narwhals
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,7 +172,11 @@ def test_what_a_task_of_the_callers_says_does_not_pass(
 
 def test_the_plan_is_one_key_and_parts_come_in_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = dpkde.plan(
-        kernel=dpkde.Gaussian(1.0), bounds=[(-2, 2)] * 2, epsilon=1, family=dpkde.Fourier(4_001)
+        kernel=dpkde.Gaussian(1.0),
+        bounds=[(-2, 2)] * 2,
+        epsilon=1,
+        family=dpkde.Fourier(4_001),
+        expected_rows=ROWS,
     )
     seen: list[dict[Any, Any]] = []
     compute = dask.compute
@@ -182,7 +187,9 @@ def test_the_plan_is_one_key_and_parts_come_in_a_tree(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(dask, "compute", watched)
     array = dask.array.from_array(POINTS, chunks=(50, 2))
-    assert dpkde.dask.sketch(array, plan) == dpkde.sketch(POINTS, plan)
+    made = dpkde.dask.sketch(array, plan)
+    assert made == dpkde.sketch(POINTS, plan)
+    assert made.plan.prediction == plan.prediction is not None
     (graph,) = seen
     words = plan.pair.tensors["frequencies"].tobytes()
     assert [key for key, task in graph.items() if words in pickle.dumps(task)] == [
@@ -240,6 +247,17 @@ def test_the_general_door_collects_nothing(kind: str) -> None:
     ):
         with pytest.raises(dpkde.SchemaError, match=r"use dpkde.dask.sketch\(collection, plan\)"):
             take(collection)
+
+
+def test_a_list_in_which_one_batch_is_a_collection_is_refused() -> None:
+    array = dask.array.from_array(POINTS)
+    with pytest.raises(dpkde.SchemaError, match=r"use dpkde.dask.sketch\(collection, plan\)"):
+        dpkde.sketch([POINTS, array], PLAN)
+
+
+def test_a_frame_of_dask_in_the_clothes_of_another_library_is_known() -> None:
+    with pytest.raises(dpkde.SchemaError, match=r"use dpkde.dask.sketch\(collection, plan\)"):
+        dpkde.sketch(narwhals.from_native(_frame()), PLAN)
 
 
 def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,7 @@ PLAN = dpkde.plan(
 UNIT: dict[str, Any] = {"unit": "who", "rows_per_unit": 2}
 
 pytestmark = [
+    pytest.mark.audit,  # begun early, and by one process: each would start a cluster of its own
     pytest.mark.skipif(not spark_is_there(), reason="there is no PySpark, or no Java 17 to run it"),
     # What PySpark itself warns of: versions of pandas, and handles that it leaves to the collector.
     pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning"),

@@ -25,6 +25,7 @@ from dpkde.curator.partitions import (
     Fault,
     Share,
     added,
+    carried,
     columns_under,
     opened,
     share_of,
@@ -153,12 +154,13 @@ class _Collection(Elsewhere):
         delayed = _dask("dask.delayed").delayed
         columns = columns_under(plan, self.columns)
         partitions = _partitions(self.collection, plan, columns)
-        carried = delayed(plan, name=f"dpkde-plan-{uuid.uuid4().hex}", traverse=False)
+        name = f"dpkde-plan-{uuid.uuid4().hex}"
+        light = delayed(carried(plan), name=name, traverse=False)
         if plan.unit.name is None:
             task = delayed(share_of, pure=False)
-            shares = [task(each, carried, columns, k) for k, each in enumerate(partitions)]
+            shares = [task(each, light, columns, k) for k, each in enumerate(partitions)]
         else:
-            shares = _by_unit(partitions, carried, columns)
+            shares = _by_unit(partitions, light, columns)
         add = delayed(added, pure=False)
         while len(shares) > 1:
             shares = [add(*shares[k : k + _FAN]) for k in range(0, len(shares), _FAN)]
@@ -199,18 +201,18 @@ def _narrowed(frame: Any, source: Source) -> Any:
     return frame[[name for name in frame.columns if str(name) in needed]]
 
 
-def _by_unit(partitions: list[Any], carried: Any, columns: tuple[str, ...] | None) -> list[Any]:
+def _by_unit(partitions: list[Any], plan: Any, columns: tuple[str, ...] | None) -> list[Any]:
     """Return shares of partitions in which all rows of a unit are together."""
     delayed, frames = _dask("dask.delayed").delayed, _dask("dask.dataframe")
     read = delayed(_travelling, pure=False)
     records = frames.from_delayed(
-        [read(each, carried, columns) for each in partitions],
+        [read(each, plan, columns) for each in partitions],
         meta=_frame([]),
         verify_meta=False,
     )
     together = records.shuffle(on="place", npartitions=len(partitions)).to_delayed()
     task = delayed(_arrived, pure=False)
-    return [task(each, carried) for each in together]
+    return [task(each, plan) for each in together]
 
 
 def _travelling(points: Any, plan: Plan, columns: tuple[str, ...] | None) -> Any:

@@ -32,6 +32,7 @@ from dpkde.curator.partitions import (
     TOTALS,
     Fault,
     Share,
+    carried,
     columns_under,
     guarded,
     joined,
@@ -168,23 +169,31 @@ class _Frame(Elsewhere):
         fields = of_caller(_WHAT, lambda: frame.schema.fields)
         read = _Read.of(fields, columns, plan)
         cells = plan.pair.bounds.cells + TOTALS
+        light = carried(plan)
         mergers = max(min(_MERGERS, _GATHERED // (8 * cells)), 1)
 
         def run() -> list[Any]:
             narrow = frame.select(*(f"`{name.replace('`', '``')}`" for name in read.schema.names))
             if plan.unit.name is None:
-                shares = narrow.mapInArrow(partial(_shared, plan, read, mergers), _SHARES)
+                shares = narrow.mapInArrow(partial(_shared, light, read, mergers), _SHARES)
             else:
-                records = narrow.mapInArrow(partial(_travelling, plan, read), _RECORDS)
+                records = narrow.mapInArrow(partial(_travelling, light, read), _RECORDS)
                 together = records.repartition("place")
-                shares = together.mapInArrow(partial(_arrived, plan, mergers), _SHARES)
-            gathered = shares.repartition(mergers, "merger")
+                shares = together.mapInArrow(partial(_arrived, light, mergers), _SHARES)
+            gathered = _by_merger(shares, mergers)
             return list(gathered.mapInArrow(partial(_merged, cells), _SHARES).collect())
 
         with _muted():
             rows = of_caller(_WHAT, run)
         pieces = ((int(row["part"]), bytes(row["data"])) for row in rows)
         return whole([guarded(partial(_of_rows, pieces, cells))], plan)
+
+
+def _by_merger(shares: Any, mergers: int) -> Any:
+    """Return shares by who adds them up; where Spark adapts, by fewer if there is little to add."""
+    if shares.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true":
+        return shares.repartition("merger")
+    return shares.repartition(mergers, "merger")
 
 
 @dataclass(frozen=True)
@@ -263,14 +272,19 @@ def _arrived(plan: Plan, mergers: int, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _merged(cells: int, batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield the sum of shares."""
+    """Yield the sum of shares, if there are any."""
+    some = False
 
     def pieces() -> Iterator[tuple[int, bytes]]:
+        nonlocal some
         for batch in batches:
+            some = True
             columns = (batch.column(name).to_pylist() for name in ("part", "data"))
             yield from zip(*columns, strict=True)
 
-    yield from _rows_of(guarded(lambda: _of_rows(pieces(), cells)), 0)
+    total = guarded(lambda: _of_rows(pieces(), cells))
+    if some or isinstance(total, Fault):
+        yield from _rows_of(total, 0)
 
 
 def _partition() -> int:

@@ -99,8 +99,12 @@ def guarded(action: Callable[[], Any]) -> Any:
 
 
 def under(plan: Plan, unit: str | None, rows_per_unit: int | None) -> Plan:
-    """Return the plan that tasks sketch by, without what was considered for it."""
-    plan = with_unit(check_plan(plan), Unit.declare(unit, rows_per_unit))
+    """Return the plan of a sketch that was asked for."""
+    return with_unit(check_plan(plan), Unit.declare(unit, rows_per_unit))
+
+
+def carried(plan: Plan) -> Plan:
+    """Return what tasks need of a plan: the same, without what was considered for it."""
     return replace(plan, considered=(), promised=None, pilot=None)
 
 
