@@ -48,6 +48,7 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/units.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	$(BIN)/python benchmarks/sources.py --rows 5000000 --postgres 500000
+	$(BIN)/python benchmarks/clusters.py --rows 4000000
 	$(BIN)/python benchmarks/low_dimension.py
 	$(BIN)/python benchmarks/loops.py
 	$(BIN)/python benchmarks/opening.py

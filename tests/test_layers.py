@@ -45,6 +45,7 @@ HOLDS_POINTS = ("dpkde.curator", "dpkde.nonprivate", "dpkde.prior")
 PLACES_POINTS = ("dpkde.families", "dpkde.space.domain", "dpkde.space.frame", "dpkde.space.placing")
 MAY_HOLD = (
     *HOLDS_POINTS,
+    *("dpkde.dask", "dpkde.spark"),
     *("dpkde.demo", "dpkde.cli.publish", "dpkde.cli.sketch", "dpkde.cli.merge", "dpkde.__init__"),
 )
 
@@ -90,12 +91,15 @@ def test_no_seeded_randomness_near_privacy(path: Path) -> None:
 
 
 EXTRAS: dict[str, str | tuple[str, ...]] = {
+    "dask": "dpkde.dask",
     "dp_accounting": "dpkde.privacy.ledger.reference",
     "fsspec": "dpkde.tables.places",
     "matplotlib": ("dpkde.demo", "dpkde.privacy.ledger.picture"),
     "narwhals": "dpkde.tables.frames",
     "opendp": "dpkde.privacy.laws.opendp",
-    "pyarrow": "dpkde.tables",
+    "pandas": "dpkde.dask",
+    "pyarrow": ("dpkde.tables", "dpkde.dask"),
+    "pyspark": "dpkde.spark",
     "pytest": "dpkde.testing",
     "rich": "dpkde.cli",
     "typer": "dpkde.cli",
@@ -137,6 +141,8 @@ HEAVY = {
     "typer",
     "opendp",
     "safetensors",
+    "dask",
+    "pyspark",
 }
 
 

@@ -1,7 +1,9 @@
 """What can be imported from here, and where it lives: listed once, read by `dpkde.lazy` too."""
 
+from dpkde import dask as dask
 from dpkde import nonprivate as nonprivate
 from dpkde import prior as prior
+from dpkde import spark as spark
 from dpkde.curator.publish import publish as publish
 from dpkde.curator.sketch import Sketch as Sketch
 from dpkde.curator.sketch import sketch as sketch

@@ -98,6 +98,20 @@ def test_rows_that_are_nobodys_or_unusable_are_left_out_first() -> None:
     assert dpkde.sketch(pd.concat([outside, table]), dropping) == dpkde.sketch(table, dropping)
 
 
+def test_one_id_that_is_no_whole_number_among_many_that_are() -> None:
+    """It is the only one with a text, and no piece of the others may be taken to have some."""
+    ids = np.arange(80_000.0)[::-1] % 1000
+    points = np.linspace(-1, 1, len(ids))
+    plan = dpkde.plan(
+        kernel=dpkde.Gaussian(1.0), bounds=[(-2, 2)], epsilon=1, family=dpkde.Spline(2, 0.7),
+        columns=["a"], unit="who", rows_per_unit=80,
+    )  # fmt: skip
+    odd = np.where(np.arange(len(ids)) == len(ids) - 1, 0.5, ids)
+    frame = pd.DataFrame({"a": points, "who": odd})
+    text = frame.assign(who=[f"{one:g}" for one in odd])
+    assert dpkde.sketch(frame, plan) == dpkde.sketch(text, plan)
+
+
 def test_a_unit_on_the_sketch_is_one_in_the_plan() -> None:
     table, plain = _table(), dpkde.plan(**TERMS, expected_rows=5000, columns=["a", "b"])
     sketch = dpkde.sketch(table, plain, **WHOSE)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -220,7 +221,7 @@ class Sketch(Filed):
         return cls(plan, table.copy(), count, rows, () if ids is None else ids.ids)
 
 
-def _new_id() -> str:
+def new_id() -> str:
     """Return the id of a sketch that is about to be made: 16 bytes of the operating system's."""
     return secrets.token_hex(16)
 
@@ -280,6 +281,8 @@ def sketch(
     ``plan.unit.records`` of its own rows, and the choice for no other unit.
     """
     plan = with_unit(check_plan(plan), Unit.declare(unit, rows_per_unit))
+    if isinstance(points, Elsewhere) and checkpoint is None:
+        return points.sketched(plan)
     if checkpoint is not None:
         if not is_place(points) and not isinstance(points, (CSV, Source, list, tuple)):
             raise ParameterError(NO_FILE)
@@ -291,8 +294,16 @@ def sketch(
     if limit := limit_under(plan):
         source = limited(source, plan.frame, limit, threads)
     made = sketch_source(source, plan, threads)
-    made._ids = frozenset([_new_id()])
+    made._ids = frozenset([new_id()])
     return made
+
+
+class Elsewhere(ABC):
+    """Points that lie on a cluster, and are sketched there: see `partitions`."""
+
+    @abstractmethod
+    def sketched(self, plan: Plan) -> Sketch:
+        """Return the exact sketch of them under a plan."""
 
 
 def watched(source: Source) -> Source:
@@ -313,7 +324,7 @@ def resumed(
         more = _sketch_pieces(plan, threads, pieces)
         return Sums(more._table, more._count, more._rows)
 
-    with kept(checkpoint, source, plan, _new_id(), summed) as (sums, own_id):
+    with kept(checkpoint, source, plan, new_id(), summed) as (sums, own_id):
         yield Sketch(plan, sums.table, sums.count, sums.rows, [own_id])
 
 

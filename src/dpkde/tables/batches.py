@@ -24,6 +24,7 @@ from dpkde.space.moments import ColumnType
 from dpkde.tables import once
 from dpkde.tables.arrow import is_stream, is_table, open_stream
 from dpkde.tables.cells import NUMBERS, records_in
+from dpkde.tables.clusters import check_here
 from dpkde.tables.foreign import of_caller, stream
 from dpkde.tables.frames import is_frame, open_frame
 from dpkde.tables.labels import Labelled, labels_in_cells
@@ -117,6 +118,7 @@ def _batch(
     types: Types,
 ) -> Iterator[Piece] | None:
     """Return the pieces of a batch; None where the element is a row, or rows of cells."""
+    check_here(element)
     if is_table(element):
         return standing_for(open_stream(element, columns, unit), types).read()
     if is_frame(element):

@@ -23,6 +23,7 @@ cursors                       of databases, after a query was executed; see `dat
 lists                         of rows, of arrays or of frames, and iterators; see `batches`
 SciPy sparse                  any format; rows become dense a few at a time
 sets                          iterables of element numbers, where the domain is `Sets`
+clusters                      refused, and sent to `dpkde.dask` or `dpkde.spark`; see `clusters`
 ============================  =============================================================
 
 Another format of files is one function in a file of its own, and one entry in `FILES`.
@@ -53,6 +54,7 @@ from dpkde.tables.arrow import (
 )
 from dpkde.tables.batches import array_pieces, open_batches, open_cells
 from dpkde.tables.cells import CELLS, NUMBERS
+from dpkde.tables.clusters import check_here
 from dpkde.tables.columnar import open_npy, open_parquet
 from dpkde.tables.databases import is_cursor, open_cursor
 from dpkde.tables.engines import is_lazy, is_relation, open_lazy, open_relation
@@ -105,6 +107,7 @@ def open_points(
             raise SchemaError("these points were opened with another unit")
         return points
     check_columns(columns)
+    check_here(points)
     return standing_for(_open(points, columns, universe, unit, types), types)
 
 

@@ -56,8 +56,8 @@ Labelled = tuple[NDArray[Any], Labels]
 
 def nobody(size: int) -> Labels:
     """Return the labels of rows that are nobody's."""
-    nothing = np.zeros(size, dtype=np.int64)
-    return Labels(np.zeros(size, np.uint8), nothing, np.zeros(0, np.uint8), nothing)
+    numbers, ends = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    return Labels(np.zeros(size, np.uint8), numbers, np.zeros(0, np.uint8), ends)
 
 
 def labels_in_spans(

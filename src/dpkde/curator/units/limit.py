@@ -94,9 +94,14 @@ class Stage:
         finally:
             parts.close()
 
-    @silent
     def _divided(self, piece: Piece) -> list[tuple[int, Block]]:
         """Return the usable records of a piece, by the first bits of the hash of their ids."""
+        block = self.usable(piece)
+        return list(_by_digit(block, block.hashes, 0))
+
+    @silent
+    def usable(self, piece: Piece) -> Block:
+        """Return the records of a piece that can be used and are somebody's."""
         from dpkde.curator.units.choice import hash_labels
 
         assert piece.labelled is not None
@@ -106,9 +111,7 @@ class Stage:
         hashes = np.empty(len(rows), dtype=np.uint64)
         block = Block.of(rows, labels, hashes)
         hash_labels(np.uint64(self.limit.key), *block.ids, hashes)
-        if not usable.all():
-            block = block.at(np.flatnonzero(usable))
-        return list(_by_digit(block, block.hashes, 0))
+        return block if usable.all() else block.at(np.flatnonzero(usable))
 
     def _settled(self, parts: Spill, key: int) -> list[Block]:
         """Return those that enter of one part."""
