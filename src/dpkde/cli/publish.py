@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpkde.cli import request
-from dpkde.cli.options import RELEASE, Options, arguments_of
+from dpkde.cli.options import RELEASE, TABLE, Options, arguments_of, in_flags
 from dpkde.cli.progress import watched
 from dpkde.cli.verb import verb
-from dpkde.errors import ParameterError
+from dpkde.errors import ParameterError, ReleaseWarning
 
 if TYPE_CHECKING:
     from dpkde.curator.sketch import Sketch
     from dpkde.release.release import Release
-
-FEW = 5
-"""Fewer records than this many standard deviations of their count are worth a note."""
 
 
 @verb("publish", *RELEASE, "text", "settings", "ledger")
@@ -52,8 +50,7 @@ def publish(
     if kind is not None:
         sums, decisions = _sketched(table, kind, options)
         request.check_writable(output, "dpkde-release")
-        release = release_of(sums, **decisions, **arguments_of(options, "ledger"))
-        _finish(release, options)
+        _finish(_made(release_of, sums, decisions, options), options)
         return
     text = request.table(table, options)
     if options["plan"] is not None:
@@ -66,8 +63,17 @@ def publish(
         decisions = {"columns": source.columns, **request.request(options, source.dim)}
     request.check_writable(output, "dpkde-release")
     with watched(source, "reading", not quiet) as read:
-        release = release_of(read, **decisions, **arguments_of(options, "ledger"))
+        release = _made(release_of, read, decisions, options)
     _finish(release, options)
+
+
+def _made(
+    release_of: Callable[..., Release], points: Any, decisions: dict[str, Any], options: Options
+) -> Release:
+    """Return the release; its troubles are told in notes, and not by warnings as well."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReleaseWarning)
+        return release_of(points, **decisions, **arguments_of(options, "ledger"))
 
 
 def _sketched(table: str, kind: str, options: Options) -> tuple[Sketch, dict[str, Any]]:
@@ -99,18 +105,10 @@ def _finish(release: Release, options: Options) -> None:
 
 def _doubts(release: Release) -> Iterator[str]:
     """Yield what the release itself tells of a slip: from what is published and nothing else."""
-    from dpkde.release.answers import deviation
     from dpkde.space.domain import Unbounded
 
-    spread = deviation(release, "count")
-    if release.count < FEW * spread:
-        yield (
-            f"about {release.count} records, give or take {spread:.3g}: this release says next to "
-            "nothing. Rows count only where every column is a finite number (see --columns, "
-            "--thousands, --decimal), and records of text only with as many fields as the header "
-            "has (see --delimiter)"
-            + ("; under --unit only where there is an id" if release.plan.unit.name else "")
-        )
+    for trouble in release.troubles:
+        yield in_flags(str(trouble), TABLE)
     frame = release.plan.frame
     if frame.kernel.home == "space" and isinstance(frame.domain, Unbounded) and frame.dim <= 4:
         yield "without --bounds the error is often many times larger"

@@ -1,0 +1,392 @@
+"""What a release tells of its own trouble: from noisy numbers and public settings alone.
+
+Nothing here has seen a record, so a trouble costs no privacy, and whoever has the file can ask for
+it (`Release.troubles`). With ñ the count, e the standard error of a plain answer and q a typical
+answer, the mean KDE value at the records (`dpkde.release.classifier.typical`):
+
+=================  ===============================================================================
+code               it is told where
+=================  ===============================================================================
+``few-records``    ñ is less than 5 standard deviations of its noise
+``fewer``          ñ and all noise that it may have (but for a probability of 10⁻⁹) are less than
+                   half of the records that were expected
+``at-bounds``      a tenth of the records or more lie at one face of the box, whatever the noise
+                   (but for 10⁻⁷ for each share that is read) and the bias of the family: see `heap`
+``noise``          e > q, with records enough
+``bandwidth``      e > q/4, and a kernel that is 2, 4, 8, … times as wide has a quarter of that e/q
+                   at most, and no more than 1/4: it needs no larger ε and no more records
+``epsilon``        ε is above 10, for ρ at δ = 10⁻⁶
+=================  ===============================================================================
+
+Thresholds are far from what ordinary releases have: a typical answer of 16 standard errors, say, is
+far above both of those on e/q.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import ParameterError
+from dpkde.kernels import ProductKernel
+from dpkde.kernels.base import gauss_points, graded
+from dpkde.planning import outlook
+from dpkde.planning.plan import Plan
+from dpkde.privacy.laws import Law
+from dpkde.privacy.numbers import plain
+from dpkde.release.answers import deviation
+from dpkde.release.classifier import typical
+from dpkde.release.parts import ExpectedRows
+from dpkde.space.domain import Box
+from dpkde.space.frame import Frame, profile_integral
+
+if TYPE_CHECKING:
+    from dpkde.release.answering import Answering
+    from dpkde.release.release import Release
+
+Floats = NDArray[np.float64]
+
+FEW = 5.0
+"""Fewer records than this many standard deviations of their count say next to nothing."""
+FAR = 0.5
+"""Less than this part of the records expected is far fewer."""
+CHANCE = 1e-9
+"""The probability with which the noise of a count may be larger than is allowed for."""
+HEAPED, ALL_HEAPED = 0.1, 0.9
+"""From which share on records at a face are told; and in bounds of few bandwidths."""
+LEVEL = 1 - 1e-7
+"""Of the intervals that decide it."""
+NOISY, HELPED = 1 / 4, 1 / 4
+"""From which e/q on a wider kernel is looked for, and how much less e/q it has to have."""
+MOST_EPSILON = Fraction(10)
+STATED = Fraction(1, 10**6)
+"""The δ at which a declared ρ is told as ε."""
+_NEAR, _FAR = 1.5, 3.0
+"""A slab inside a face, in bandwidths, that tells how dense records are there."""
+_ROOM = 3.5
+"""Bandwidths from which on there is room for it."""
+_PLACES = 64
+_WIDEST = 24
+"""Powers of two by which a bandwidth is tried to be wider."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Something that makes a release of less use than it might be.
+
+    Attributes
+    ----------
+    code
+        A word for it, the same in every version.
+    sentence
+        What it is, with the numbers.
+    advice
+        What to do about it.
+    """
+
+    code: str
+    sentence: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.sentence}: {self.advice}"
+
+
+def troubles(release: Release) -> tuple[Trouble, ...]:
+    """Return what is wrong with a release, as far as it tells; the worst first."""
+    kinds = (_few_records, _fewer, _at_bounds, _drowned, _epsilon)
+    return tuple(trouble for kind in kinds for trouble in kind(release))
+
+
+def refuted(expected: int | None, count: int, law: Law | None) -> list[ExpectedRows]:
+    """Return the guess of the number of records where the noisy count refutes it; else nothing.
+
+    A release keeps the guess then, and only then: one that is near the truth might be the truth.
+    """
+    most = count + (0 if law is None else law.margin(CHANCE))
+    return [ExpectedRows(expected)] if expected is not None and most < FAR * expected else []
+
+
+def _few_records(release: Release) -> Iterator[Trouble]:
+    spread = deviation(release, "count")
+    if release.count < FEW * spread:
+        unit = "; under unit= only where there is an id" if release.plan.unit.name else ""
+        yield Trouble(
+            "few-records",
+            f"about {release.count} records, give or take {spread:.3g}: this release says next to "
+            "nothing",
+            "rows count only where every column is a finite number (see columns=, thousands=, "
+            "decimal=), and records of text only with as many fields as the header has (see "
+            f"delimiter=){unit}",
+        )
+
+
+def _fewer(release: Release) -> Iterator[Trouble]:
+    expected = release.parts.of(ExpectedRows)
+    if expected is not None:
+        yield Trouble(
+            "fewer",
+            f"about {release.count:,} records, and {expected.rows:,} were expected",
+            "rows count only where every column is a finite number, inside the bounds if those "
+            "outside are dropped; before another release, dpkde check (for the curator alone) "
+            "tells what becomes of the rows",
+        )
+
+
+def _epsilon(release: Release) -> Iterator[Trouble]:
+    declared = release.privacy
+    epsilon = declared.epsilon
+    if epsilon is None:
+        epsilon = declared.epsilon_at(STATED)
+    if epsilon > MOST_EPSILON:
+        where = "" if declared.rho is None else f" at δ = {float(STATED):g}"
+        shown = plain(epsilon) if declared.rho is None else f"{float(epsilon):.3g}"
+        yield Trouble(
+            "epsilon",
+            f"ε = {shown}{where} protects nobody: who guesses whether a record is in, and was "
+            "undecided before, may be all but sure afterwards",
+            "take an ε of some units at most; docs/threats.md says what each means",
+        )
+
+
+def _at_bounds(release: Release) -> Iterator[Trouble]:
+    """Tell the faces of a box at which records are heaped, as those that were clipped are."""
+    frame = release.plan.frame
+    if (
+        not isinstance(frame.domain, Box)
+        or frame.domain.outside != "clip"
+        or not frame.kernel.is_product
+        or frame.kernel.bandwidth.is_matrix
+        or not release.plan.pair.knows_the_whole
+        or release.rate < 1
+    ):
+        return
+    faces: list[str] = []
+    heaped = 0.0
+    for axis in range(frame.dim):
+        for side, word in enumerate(("lower", "upper")):
+            share = heap(release, axis, side)
+            if share is not None:
+                name = f"column {axis}" if release.columns is None else release.columns[axis]
+                faces.append(f"about {share:.0%} at the {word} bound of {name}")
+                heaped = max(heaped, share)
+    if faces:
+        yield Trouble(
+            "at-bounds",
+            f"many records lie at the bounds or were moved there: {', '.join(faces)}",
+            "if that is not where they are, publish with wider bounds, or drop what is outside",
+        )
+
+
+def heap(release: Answering, axis: int, side: int) -> float | None:
+    """Return about which share of the records lies at a face of the box; None where few do.
+
+    The kernel carries part of each record across the face: T(u) = ∫_u^∞ k/∫k of one that lies u
+    bandwidths inside. H is the share beyond the face. Of a heap of share p it is p·T(0), and of
+    records that lie evenly, f of them in each bandwidth, f·E with E = ∫T. The share G of a slab
+    inside, from 1.5 to b bandwidths (3, or as far from the other face), tells f. So with
+    r = E/(b − 1.5)
+
+        p = (H − r·G)/(T(0) − r·(T(1.5) − T(b))).
+
+    In bounds of less than 3.5 bandwidths there is no room for a slab. There the shares H and H′
+    beyond both faces are compared, and only heaps of nearly all records are told:
+    p ≥ (H − H′)/(T(0) − T(w)).
+
+    Decided by the lower end of p, H and G each at the wrong end of an interval that holds for any
+    records (`Release.mass_interval`).
+    """
+    frame = release.plan.frame
+    halves = frame.halves()
+    assert halves is not None  # a box has bounds
+    width = float(2 * halves[axis])
+    shape = frame.kernel.shape
+    roomy = width >= _ROOM
+    if roomy:
+        far = min(_FAR, width - _NEAR)
+        ends = [(-math.inf, 0.0), (_NEAR, far)]
+        r = evenly(shape, width) / (far - _NEAR)
+        whole = 0.5 - r * (beyond(shape, _NEAR) - beyond(shape, far))
+    else:
+        ends = [(-math.inf, 0.0), (width, math.inf)]
+        r, whole = 1.0, 0.5 - beyond(shape, width)
+    least = HEAPED if roomy else ALL_HEAPED
+    if whole <= 1e-3:  # too narrow to tell one face from the other
+        return None
+    boxes = np.array([_slab(frame, axis, side, *pair) for pair in ends])
+    first, second = release.mass(boxes, clip=False, assisted=False)
+    share = (first - r * second) / whole
+    if not share >= least:  # what follows takes longer
+        return None
+    (low, _), (_, high) = release.mass_interval(boxes, LEVEL, assisted=False)
+    if (low - r * high) / whole < least:
+        return None
+    return float(min(share, 1.0))
+
+
+def _slab(frame: Frame, axis: int, side: int, start: float, stop: float) -> Floats:
+    """Return the box between two distances from a face, in bandwidths, inwards from it."""
+    assert isinstance(frame.domain, Box)
+    box = np.tile([-math.inf, math.inf], (frame.dim, 1))
+    unit = float(frame.kernel.bandwidth.unwhiten(np.ones((1, frame.dim)))[0, axis])
+    if side == 0:
+        face = frame.domain.low[axis]
+        box[axis] = (face + start * unit, face + stop * unit)
+    else:
+        face = frame.domain.high[axis]
+        box[axis] = (face - stop * unit, face - start * unit)
+    return box
+
+
+def beyond(kernel: ProductKernel, distance: float) -> float:
+    """Return T(u): the share of a kernel that lies further than u on one side."""
+    t, mass = gauss_points(distance + graded(_reach(kernel)))
+    return float(kernel.profile(t) @ mass) / profile_integral(kernel)
+
+
+def evenly(kernel: ProductKernel, width: float) -> float:
+    """Return ∫₀^w T(u) du = ∫₀^∞ k(z)·min(z, w) dz/∫k."""
+    t, mass = gauss_points(graded(_reach(kernel)))
+    return float((kernel.profile(t) * np.minimum(t, width)) @ mass) / profile_integral(kernel)
+
+
+def _reach(kernel: ProductKernel) -> float:
+    return min(kernel.profile_reach(1e-8), 1e4)
+
+
+def _drowned(release: Release) -> Iterator[Trouble]:
+    """Tell where noise hides typical answers, and whether a wider kernel would show them."""
+    if release.count < FEW * deviation(release, "count"):
+        return  # that says it all
+    error, level = _error(release), _typical(release)
+    if error > level:
+        yield Trouble(
+            "noise",
+            f"noise is above a typical answer: a KDE value has a standard error of {error:.2g}, "
+            f"and where records are it is about {level:.2g}",
+            "what stands out of the noise is heaps alone; another release needs a larger ε, more "
+            "records, a wider kernel or fewer columns (dpkde plan compares)",
+        )
+    if error > NOISY * level and (times := _times_wider(release, error / level)):
+        widths = release.kernel.bandwidth.scaled(times)
+        reread = _serves(release, times)
+        yield Trouble(
+            "bandwidth",
+            f"the bandwidth is too small for this ε and so many records: typical answers are "
+            f"{level / error:.2g} standard errors, and with one about {times:g} times as wide "
+            "they would be far above",
+            f"read it with another, release.with_kernel(release.kernel.scaled({times:g})), which "
+            "costs nothing"
+            if reread
+            else f"take a bandwidth of about {widths!r} for another one",
+        )
+
+
+def _error(release: Answering) -> float:
+    """Return the standard error that noise gives to a KDE value, half way in a list of places.
+
+    Where a model answers, and noise is only what it misses, the error to expect of its answers.
+    """
+    helper = release._assistance if _has_model(release) else None
+    if helper is not None and release.promise is None:
+        try:
+            drawn = release.sample(_PLACES, seed=0)
+        except ParameterError:  # a kernel that cannot be drawn from
+            return _plain_error(release)
+        return float(np.median(release.average_error(drawn)))
+    return _plain_error(release)
+
+
+def _has_model(release: Answering) -> bool:
+    """Tell whether the file has one: fitting it takes time."""
+    parts = getattr(release, "parts", {})
+    return "model" in parts and getattr(parts["model"], "kind", "none") != "none"
+
+
+def _plain_error(release: Answering) -> float:
+    frame = release.plan.frame
+    gains = release.plan.pair.response_norm(_places(frame))
+    return (
+        float(np.median(gains))
+        * deviation(release, "table")
+        / float(release.rate)
+        / (release.count)
+    )
+
+
+def _places(frame: Frame) -> Floats:
+    """Return some places of the domain that are spread evenly, by multiples of irrational steps."""
+    if not isinstance(frame.domain, Box):
+        return np.asarray(
+            np.eye(1, frame.dim)
+            if frame.kernel.home == "sphere"
+            else (frame.domain.origin(frame.dim)[np.newaxis, :])
+        )
+    ratio = 2.0
+    for _ in range(64):  # the root of x^(d+1) = x + 1: the golden ratio where there is one axis
+        ratio = (1 + ratio) ** (1 / (frame.dim + 1))
+    steps = ratio ** -np.arange(1.0, frame.dim + 1)
+    shares = (0.5 + np.outer(np.arange(1, _PLACES + 1), steps)) % 1.0
+    low, high = frame.domain.corners
+    return np.asarray(low + (high - low) * shares)
+
+
+def _typical(release: Answering) -> float:
+    """Return q as the table tells it; what is usual, where the family cannot tell."""
+    pair = release.plan.pair
+    if pair.comparison(pair, "mmd") is None:
+        return outlook.typical(release.plan.frame, None)
+    return typical(release)
+
+
+def _times_wider(release: Release, ratio: float) -> float | None:
+    """Return how many times as wide a kernel would have far less noise, against its answers."""
+    if release.plan.frame.kernel.home != "space":
+        return None
+    for power in range(1, _WIDEST):
+        times = 2.0**power
+        wider = _ratio_at(release, times, ratio)
+        if wider is None:
+            return None
+        if wider <= min(NOISY, HELPED * ratio):
+            return times
+    return None
+
+
+def _ratio_at(release: Release, times: float, ratio: float) -> float | None:
+    """Return e/q for a kernel so many times as wide; None where it is wider than the bounds.
+
+    Read from the table where that can be read with it. Elsewhere as if the typical answer grew as
+    usual ones do, and noise stayed.
+    """
+    frame = release.plan.frame
+    halves = frame.halves()
+    if halves is None or times > max(float(halves.max()), 1.0):
+        return None
+    if _serves(release, times):
+        view = release.with_kernel(release.kernel.scaled(times))
+        return _plain_error(view) / _typical(view)
+    wide = Frame.of(frame.kernel.scaled(times), frame.domain, frame.dim)
+    usual = [outlook.typical(each, None) for each in (frame, wide)]
+    return ratio * usual[0] / usual[1]
+
+
+def _serves(release: Release, times: float) -> bool:
+    """Tell whether the table can be read with a kernel so many times as wide."""
+    try:
+        frame = release.plan.frame
+        wide = Frame.of(frame.kernel.scaled(times), frame.domain, frame.dim)
+        return release.plan.pair.strain(wide) <= 1
+    except ParameterError:
+        return False
+
+
+def expected_rows_of(guess: int | None, plan: Plan) -> int | None:
+    """Return how many records were expected: the caller's guess, or the one behind a plan."""
+    return plan.expected_rows if guess is None else guess
