@@ -1,8 +1,8 @@
 """What a release tells of its own trouble: from noisy numbers and public settings alone.
 
 Nothing here has seen a record, so a trouble costs no privacy, and whoever has the file can ask for
-it (`Release.troubles`). With ñ the count, e the standard error of a plain answer and q a typical
-answer, the mean KDE value at the records (`dpkde.release.classifier.typical`):
+it (`Release.troubles`). With ñ the count, e the standard error of an answer, q a typical answer,
+the mean KDE value at the records (`dpkde.release.classifier.typical`), and s its standard error:
 
 =================  ===============================================================================
 code               it is told where
@@ -12,14 +12,15 @@ code               it is told where
                    half of the records that were expected
 ``at-bounds``      a tenth of the records or more lie at one face of the box, whatever the noise
                    (but for 10⁻⁷ for each share that is read) and the bias of the family: see `heap`
-``noise``          e > q, with records enough
-``bandwidth``      e > q/4, and a kernel that is 2, 4, 8, … times as wide has a quarter of that e/q
-                   at most, and no more than 1/4: it needs no larger ε and no more records
+``noise``          q ≤ e or q ≤ 3s, with records enough
+``bandwidth``      the same, or q < 4e; and with a kernel 2, 4, 8, … times as wide q is 8e and more
+                   than its 3s: that needs no larger ε
 ``epsilon``        ε is above 10, for ρ at δ = 10⁻⁶
 =================  ===============================================================================
 
-Thresholds are far from what ordinary releases have: a typical answer of 16 standard errors, say, is
-far above both of those on e/q.
+Thresholds are far from what ordinary releases have: a release whose typical answer is 13s and 13e
+is silent of noise and bandwidth but for a probability below 10⁻⁹, since q moves by s and 3s, 4e
+are more than 6.1 standard errors away.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,7 @@ from dpkde.privacy.numbers import plain
 from dpkde.release.answers import deviation
 from dpkde.release.classifier import typical
 from dpkde.release.parts import ExpectedRows
+from dpkde.release.quadratic import Side
 from dpkde.space.domain import Box
 from dpkde.space.frame import Frame, profile_integral
 
@@ -62,8 +64,10 @@ HEAPED, ALL_HEAPED = 0.1, 0.9
 """From which share on records at a face are told; and in bounds of few bandwidths."""
 LEVEL = 1 - 1e-7
 """Of the intervals that decide it."""
-NOISY, HELPED = 1 / 4, 1 / 4
-"""From which e/q on a wider kernel is looked for, and how much less e/q it has to have."""
+SURE = 3.0
+"""Standard errors from zero at which a typical answer is one."""
+NOISY, SHOWN = 1 / 4, 1 / 8
+"""From which e/q on a wider kernel is looked for, and what it has to have at most."""
 MOST_EPSILON = Fraction(10)
 STATED = Fraction(1, 10**6)
 """The δ at which a declared ρ is told as ε."""
@@ -72,8 +76,6 @@ _NEAR, _FAR = 1.5, 3.0
 _ROOM = 3.5
 """Bandwidths from which on there is room for it."""
 _PLACES = 64
-_WIDEST = 24
-"""Powers of two by which a bandwidth is tried to be wider."""
 
 
 @dataclass(frozen=True)
@@ -265,26 +267,27 @@ def _drowned(release: Release) -> Iterator[Trouble]:
     if release.count < FEW * deviation(release, "count"):
         return  # that says it all
     error, level = _error(release), _typical(release)
-    if error > level:
+    hidden = max(error, SURE * level.error) >= level.value
+    told = f"a KDE value has a standard error of {error:.2g}, and where records are it is about"
+    if hidden:
         yield Trouble(
             "noise",
-            f"noise is above a typical answer: a KDE value has a standard error of {error:.2g}, "
-            f"and where records are it is about {level:.2g}",
+            f"typical answers cannot be told from noise: {told} {level}",
             "what stands out of the noise is heaps alone; another release needs a larger ε, more "
             "records, a wider kernel or fewer columns (dpkde plan compares)",
         )
-    if error > NOISY * level and (times := _times_wider(release, error / level)):
-        widths = release.kernel.bandwidth.scaled(times)
-        reread = _serves(release, times)
+    if (hidden or error > NOISY * level.value) and (times := _times_wider(release, error, level)):
+        reread = ""
+        if _serves(release, times):
+            reread = (
+                f"; release.with_kernel(release.kernel.scaled({times:g})) reads this one so, with "
+                "more noise, and costs nothing"
+            )
         yield Trouble(
             "bandwidth",
-            f"the bandwidth is too small for this ε and so many records: typical answers are "
-            f"{level / error:.2g} standard errors, and with one about {times:g} times as wide "
-            "they would be far above",
-            f"read it with another, release.with_kernel(release.kernel.scaled({times:g})), which "
-            "costs nothing"
-            if reread
-            else f"take a bandwidth of about {widths!r} for another one",
+            f"the bandwidth is too small for this ε and so many records: {told} {level}; one "
+            f"{times:g} times as wide would show them",
+            f"publish with a bandwidth of about {release.kernel.bandwidth.scaled(times)!r}{reread}",
         )
 
 
@@ -337,44 +340,59 @@ def _places(frame: Frame) -> Floats:
     return np.asarray(low + (high - low) * shares)
 
 
-def _typical(release: Answering) -> float:
-    """Return q as the table tells it; what is usual, where the family cannot tell."""
+class Level(NamedTuple):
+    """A typical answer, and its standard error."""
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        doubt = f", give or take {self.error:.2g}" if self.error else ""
+        return f"{self.value:.2g}{doubt}"
+
+
+def _typical(release: Answering) -> Level:
+    """Return q as the table tells it; what is usual, where the family cannot tell.
+
+    Its standard error is that of uᵀMu, see `dpkde.release.quadratic`.
+    """
     pair = release.plan.pair
-    if pair.comparison(pair, "mmd") is None:
-        return outlook.typical(release.plan.frame, None)
-    return typical(release)
+    form = pair.comparison(pair, "mmd")
+    if form is None:
+        return Level(outlook.typical(release.plan.frame, None), 0.0)
+    side = Side.of(release)
+    turned = form.own.apply(side.shares)
+    steep = max(float(turned @ turned) - side.variance * form.own.squares, 0.0)
+    variance = side.spread(form.own) + 4 * side.variance * steep
+    return Level(typical(release), math.sqrt(max(variance, 0.0)))
 
 
-def _times_wider(release: Release, ratio: float) -> float | None:
-    """Return how many times as wide a kernel would have far less noise, against its answers."""
-    if release.plan.frame.kernel.home != "space":
+def _times_wider(release: Release, error: float, level: Level) -> float | None:
+    """Return how many times as wide a kernel would show typical answers; None where none would.
+
+    Noise is nearly the same in a release made for it, and typical answers are larger.
+    """
+    halves = release.plan.frame.halves()
+    if release.plan.frame.kernel.home != "space" or halves is None:
         return None
-    for power in range(1, _WIDEST):
-        times = 2.0**power
-        wider = _ratio_at(release, times, ratio)
-        if wider is None:
-            return None
-        if wider <= min(NOISY, HELPED * ratio):
-            return times
+    for power in range(1, 1 + math.floor(math.log2(max(float(halves.max()), 1.0)))):
+        wider = _typical_at(release, 2.0**power, level)
+        if wider.value > SURE * wider.error and error <= SHOWN * wider.value:
+            return 2.0**power
     return None
 
 
-def _ratio_at(release: Release, times: float, ratio: float) -> float | None:
-    """Return e/q for a kernel so many times as wide; None where it is wider than the bounds.
+def _typical_at(release: Release, times: float, level: Level) -> Level:
+    """Return a typical answer for a kernel so many times as wide.
 
-    Read from the table where that can be read with it. Elsewhere as if the typical answer grew as
-    usual ones do, and noise stayed.
+    Read from the table where that can be read with it. Elsewhere as if it grew as usual ones do.
     """
-    frame = release.plan.frame
-    halves = frame.halves()
-    if halves is None or times > max(float(halves.max()), 1.0):
-        return None
     if _serves(release, times):
-        view = release.with_kernel(release.kernel.scaled(times))
-        return _plain_error(view) / _typical(view)
+        return _typical(release.with_kernel(release.kernel.scaled(times)))
+    frame = release.plan.frame
     wide = Frame.of(frame.kernel.scaled(times), frame.domain, frame.dim)
-    usual = [outlook.typical(each, None) for each in (frame, wide)]
-    return ratio * usual[0] / usual[1]
+    grown = outlook.typical(wide, None) / outlook.typical(frame, None)
+    return Level(level.value * grown, level.error * grown)
 
 
 def _serves(release: Release, times: float) -> bool:
