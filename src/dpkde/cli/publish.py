@@ -43,8 +43,6 @@ def publish(
     --bounds -74.1:-73.15,40.5:40.9 --bandwidth 0.01 --epsilon 0.5
     """
     from dpkde.curator.publish import publish as release_of
-    from dpkde.planning.plan import Plan
-    from dpkde.tables import open_points
 
     output, quiet, kind = options["output"], options["quiet"], request.kind_of(table)
     if kind is not None:
@@ -53,14 +51,7 @@ def publish(
         _finish(_made(release_of, sums, decisions, options), options)
         return
     text = request.table(table, options)
-    if options["plan"] is not None:
-        request.check_settled(options)
-        plan = Plan.load(options["plan"])
-        source = open_points(text, plan.columns, unit=plan.unit.name)
-        decisions = {"plan": plan, **request.terms(options)}
-    else:
-        source = open_points(text, request.names(options["columns"]), unit=options["unit"])
-        decisions = {"columns": source.columns, **request.request(options, source.dim)}
+    source, decisions = request.opened(text, options)
     request.check_writable(output, "dpkde-release")
     with watched(source, "reading", not quiet) as read:
         release = _made(release_of, read, decisions, options)

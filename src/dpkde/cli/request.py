@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dpkde.families.base import Family
     from dpkde.kernels import Kernel
     from dpkde.space.domain import Domain
+    from dpkde.tables import Source
 
 
 def table(name: str, options: Options) -> Any:
@@ -100,6 +101,20 @@ def request(options: Options, dim: int | None) -> dict[str, Any]:
         "rows_per_unit": options["rows_per_unit"],
         **terms(options),
     }
+
+
+def opened(text: Any, options: Options) -> tuple[Source, dict[str, Any]]:
+    """Return a table, and what is decided for a release of it: by a plan's file, or as typed."""
+    from dpkde.planning.plan import Plan
+    from dpkde.tables import open_points
+
+    if options["plan"] is not None:
+        check_settled(options)
+        plan = Plan.load(options["plan"])
+        source = open_points(text, plan.columns, unit=plan.unit.name)
+        return source, {"plan": plan, **terms(options)}
+    source = open_points(text, names(options["columns"]), unit=options["unit"])
+    return source, {"columns": source.columns, **request(options, source.dim)}
 
 
 def terms(options: Options) -> dict[str, Any]:
