@@ -98,6 +98,8 @@ class Option:
 
 
 NUMBERS = (int, float)
+EITHER = ("bandwidth", "bandwidth_std")
+"""Options of which one stands for the other."""
 
 # fmt: off
 TABLE = (
@@ -182,6 +184,10 @@ TABLE = (
            "columns. Never take them from the data.", also=(list,)),
     Option("outside", "data", str, "Rows outside the bounds: clip (default) or drop."),
     Option("bandwidth", "data", str, "Kernel bandwidth σ: one number, or one per column.",
+           also=(*NUMBERS, list)),
+    Option("bandwidth_std", "data", str,
+           "In place of --bandwidth, for the gaussian kernel: its standard deviation, σ/√2, which "
+           "scikit-learn calls bandwidth. One number, or one per column.",
            also=(*NUMBERS, list)),
     Option("unit", "data", str,
            "Protect all the rows of somebody together: the column that tells whose a row is, such "
@@ -312,6 +318,9 @@ def with_settings(typed: Options) -> Options:
         if type(value) not in (known[name].kind, *known[name].also):
             hint = '; write kernel = "matern:nu=1.5"' if name == "kernel" else ""
             raise ParameterError(f"{path}: {name} cannot be {value!r}{hint}")
+    for one, other in (EITHER, EITHER[::-1]):  # what is typed wins over both
+        if typed.get(one) is not None:
+            settings.pop(other, None)
     return {name: settings.get(name) if value is None else value for name, value in typed.items()}
 
 
