@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 import dpkde
 from commands import dpkde_
 from contracts.rigged import install
+from dpkde.kernels import ProductKernel
 from dpkde.privacy.laws import Law
 from dpkde.release import troubles as troubling
 from dpkde.release.parts import ExpectedRows
@@ -29,6 +30,7 @@ from dpkde.release.parts import ExpectedRows
 GENERATOR = np.random.default_rng(7)
 SQUARE = GENERATOR.uniform(0, 1, (4000, 2))
 CLOUD = GENERATOR.normal(0, 1, (4000, 2))
+WAITS = GENERATOR.exponential(1, (4000, 2))
 KERNEL = dpkde.Gaussian(0.2)
 PLAIN: dict[str, Any] = {"kernel": KERNEL, "bounds": [(0, 1)] * 2, "epsilon": 1}
 
@@ -64,6 +66,7 @@ HAVE_NOT: dict[str, list[tuple[NDArray[np.float64], dict[str, Any]]]] = {
         (CLOUD, {"bounds": [(-4, 4)] * 2, "kernel": dpkde.Gaussian(0.8)}),
         (CLOUD, {"bounds": [(-2, 2)] * 2}),  # 2.3% beyond each bound
         (np.abs(CLOUD), {"bounds": [(0, 4)] * 2}),  # densest at the lower bound
+        (WAITS, {"bounds": [(0, 12)] * 2, "kernel": dpkde.Gaussian(0.7)}),  # falls fast from there
         (SQUARE, {"kernel": dpkde.Gaussian(0.5)}),
         (SQUARE[:, :1] * 0.4, {"bounds": [(0, 1)], "kernel": dpkde.Gaussian(0.5)}),
     ],
@@ -154,13 +157,41 @@ def test_the_share_at_a_face() -> None:
     assert share is not None
     assert abs(share - 0.3) < 0.05
     assert troubling.heap(release, 0, 1) is None
-    for kernel in (KERNEL.shape, dpkde.Laplacian(1.0), dpkde.Cauchy(1.0)):
-        t = np.linspace(0, 400, 400_001)
-        whole = 2 * np.trapezoid(kernel.profile(t), t)
-        slow = np.trapezoid(np.where(t >= 0.7, kernel.profile(t), 0.0), t) / whole
-        assert troubling.beyond(kernel, 0.7) == pytest.approx(slow, abs=2e-3)
-        slow = np.trapezoid(kernel.profile(t) * np.minimum(t, 5.0), t) / whole
-        assert troubling.evenly(kernel, 5.0) == pytest.approx(slow, rel=1e-2)
+
+
+@pytest.mark.parametrize("kernel", [KERNEL.shape, dpkde.Laplacian(1.0)], ids=lambda k: k.name)
+def test_what_a_kernel_carries_across_a_face(kernel: ProductKernel) -> None:
+    """By slow sums; and heaps beside records that lie evenly, or fall off, are told as they are."""
+    profile = troubling.Profile(kernel, 9.0)
+    u = np.linspace(0, 400, 400_001)
+    weights = kernel.profile(u) / (2 * np.trapezoid(kernel.profile(u), u))
+    tail = 0.5 - np.concatenate([[0.0], np.cumsum((weights[1:] + weights[:-1]) / 2 * np.diff(u))])
+    assert profile.beyond(0.7) == pytest.approx(np.interp(0.7, u, tail), abs=2e-3)
+    inside = u <= 9
+    for fall in (0.0, 0.5):
+        slow = np.trapezoid(np.exp(-fall * u[inside]) * tail[inside], u[inside])
+        assert profile.carried(fall) == pytest.approx(slow, rel=1e-2)
+
+    def share(start: float, stop: float, fall: float, heap: float) -> float:
+        """Return the share between two distances from the face, inwards."""
+        places = np.linspace(0.0, 9.0, 3001)
+        density = np.exp(-fall * places)
+        density *= (1 - heap) / np.trapezoid(density, places)
+        of_one = np.where(
+            places >= start,
+            1 - np.interp(places - start, u, tail),
+            np.interp(start - places, u, tail),
+        ) - np.where(
+            places >= stop, 1 - np.interp(places - stop, u, tail), np.interp(stop - places, u, tail)
+        )
+        at_face = np.interp(start, u, tail) - np.interp(stop, u, tail)
+        return float(np.trapezoid(density * of_one, places) + heap * at_face)
+
+    for fall, heap in itertools.product((0.0, 0.3, 0.8), (0.0, 0.2, 0.6)):
+        over = share(0.0, 1e9, fall, heap)
+        over = 1 - over  # all the rest is beyond the face
+        told = profile.heaped(over, share(2, 3, fall, heap), share(3, 4, fall, heap))
+        assert abs(told - heap) < 0.08
 
 
 def test_publish_warns_and_loading_does_not(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ code               it is told where
 ``fewer``          ñ and all noise that it may have (but for a probability of 10⁻⁹) are less than
                    half of the records that were expected
 ``at-bounds``      a tenth of the records or more lie at one face of the box, whatever the noise
-                   (but for 10⁻⁷ for each share that is read) and the bias of the family: see `heap`
+                   (but for 10⁻⁷ for each share that is read) and the bias of the family (`heap`).
+                   For tables of splines and of the fast Gauss transform, in boxes that clip, and
+                   kernels without long tails
 ``noise``          q ≤ e or q ≤ 3s, with records enough
 ``bandwidth``      the same, or q < 4e; and with a kernel 2, 4, 8, … times as wide q is 8e and more
                    than its 3s: that needs no larger ε
@@ -62,6 +64,8 @@ CHANCE = 1e-9
 """The probability with which the noise of a count may be larger than is allowed for."""
 HEAPED, ALL_HEAPED = 0.1, 0.9
 """From which share on records at a face are told; and in bounds of few bandwidths."""
+LONG = 0.05
+"""Of a kernel with more than this beyond three bandwidths, slabs hear of places far away."""
 LEVEL = 1 - 1e-7
 """Of the intervals that decide it."""
 SURE = 3.0
@@ -71,10 +75,6 @@ NOISY, SHOWN = 1 / 4, 1 / 8
 MOST_EPSILON = Fraction(10)
 STATED = Fraction(1, 10**6)
 """The δ at which a declared ρ is told as ε."""
-_NEAR, _FAR = 1.5, 3.0
-"""A slab inside a face, in bandwidths, that tells how dense records are there."""
-_ROOM = 3.5
-"""Bandwidths from which on there is room for it."""
 _PLACES = 64
 
 
@@ -167,6 +167,7 @@ def _at_bounds(release: Release) -> Iterator[Trouble]:
         or frame.kernel.bandwidth.is_matrix
         or not release.plan.pair.knows_the_whole
         or release.rate < 1
+        or Profile(frame.kernel.shape, math.inf).beyond(3.0) > LONG
     ):
         return
     faces: list[str] = []
@@ -190,46 +191,85 @@ def heap(release: Answering, axis: int, side: int) -> float | None:
     """Return about which share of the records lies at a face of the box; None where few do.
 
     The kernel carries part of each record across the face: T(u) = ∫_u^∞ k/∫k of one that lies u
-    bandwidths inside. H is the share beyond the face. Of a heap of share p it is p·T(0), and of
-    records that lie evenly, f of them in each bandwidth, f·E with E = ∫T. The share G of a slab
-    inside, from 1.5 to b bandwidths (3, or as far from the other face), tells f. So with
-    r = E/(b − 1.5)
+    bandwidths inside. Let H be the share beyond the face. Of a heap of share p it is p·T(0). Of
+    others it follows from how dense they are inside: in slabs from 2 to 3 and from 3 to 4
+    bandwidths, of shares G and G′, where their density is taken to go like e^{−bu}, with
+    b = ln G/G′ from 0 (as dense everywhere) to 1 (what falls faster is a heap to this kernel). So
 
-        p = (H − r·G)/(T(0) − r·(T(1.5) − T(b))).
+        p = (H − r·G)/(T(0) − r·(T(2) − T(3))),    r = ∫₀^w e^{−bu} T(u) du / ∫₂³ e^{−bu} du.
 
-    In bounds of less than 3.5 bandwidths there is no room for a slab. There the shares H and H′
-    beyond both faces are compared, and only heaps of nearly all records are told:
-    p ≥ (H − H′)/(T(0) − T(w)).
+    In bounds of less than 6 bandwidths there is room for one slab, from 1.5 bandwidths on, and b is
+    0. In those of less than 3.5 there is none: the shares H and H′ beyond both faces are compared,
+    and only heaps of nearly all records are told: p ≥ (H − H′)/(T(0) − T(w)).
 
-    Decided by the lower end of p, H and G each at the wrong end of an interval that holds for any
-    records (`Release.mass_interval`).
+    Decided by the least p that intervals leave which hold for any records
+    (`Release.mass_interval`).
     """
     frame = release.plan.frame
     halves = frame.halves()
     assert halves is not None  # a box has bounds
     width = float(2 * halves[axis])
-    shape = frame.kernel.shape
-    roomy = width >= _ROOM
-    if roomy:
-        far = min(_FAR, width - _NEAR)
-        ends = [(-math.inf, 0.0), (_NEAR, far)]
-        r = evenly(shape, width) / (far - _NEAR)
-        whole = 0.5 - r * (beyond(shape, _NEAR) - beyond(shape, far))
-    else:
-        ends = [(-math.inf, 0.0), (width, math.inf)]
-        r, whole = 1.0, 0.5 - beyond(shape, width)
-    least = HEAPED if roomy else ALL_HEAPED
-    if whole <= 1e-3:  # too narrow to tell one face from the other
-        return None
+    profile = Profile(frame.kernel.shape, width)
+    slabs = profile.slabs
+    if slabs is None and 0.5 - profile.beyond(width) <= 1e-3:
+        return None  # too narrow to tell one face from the other
+    least = ALL_HEAPED if slabs is None else HEAPED
+    ends = [(-math.inf, 0.0), *([(width, math.inf)] if slabs is None else slabs)]
     boxes = np.array([_slab(frame, axis, side, *pair) for pair in ends])
-    first, second = release.mass(boxes, clip=False, assisted=False)
-    share = (first - r * second) / whole
+    share = profile.heaped(*release.mass(boxes, clip=False, assisted=False).tolist())
     if not share >= least:  # what follows takes longer
         return None
-    (low, _), (_, high) = release.mass_interval(boxes, LEVEL, assisted=False)
-    if (low - r * high) / whole < least:
+    low, high = release.mass_interval(boxes, LEVEL, assisted=False)
+    if profile.heaped(float(low[0]), float(high[1]), *low[2:].tolist()) < least:
         return None
     return float(min(share, 1.0))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A kernel along one axis of some width, in bandwidths: what it carries across a face."""
+
+    kernel: ProductKernel
+    width: float
+
+    @property
+    def slabs(self) -> list[tuple[float, float]] | None:
+        """Slabs inside a face that tell how dense records are; None where there is no room."""
+        if self.width >= 6.0:
+            return [(2.0, 3.0), (3.0, 4.0)]
+        return [(1.5, min(3.0, self.width - 1.5))] if self.width >= 3.5 else None
+
+    def heaped(self, over: float, inside: float, further: float | None = None) -> float:
+        """Return p, from the share beyond the face, and those of the slabs (or the other face)."""
+        if self.slabs is None:
+            return (over - inside) / (0.5 - self.beyond(self.width))
+        start, stop = self.slabs[0]
+        fall = 0.0
+        if further is not None and inside > 0:
+            fall = 1.0 if further <= 0 else min(max(math.log(inside / further), 0.0), 1.0)
+        even = stop - start
+        if fall > 0:
+            even = (math.exp(-fall * start) - math.exp(-fall * stop)) / fall
+        r = self.carried(fall) / even
+        leak = self.beyond(start) - self.beyond(stop)
+        return (over - r * max(inside, 0.0)) / (0.5 - r * leak)
+
+    def beyond(self, distance: float) -> float:
+        """Return T(u): the share of the kernel that lies further than u on one side."""
+        t, mass = gauss_points(distance + graded(self._reach))
+        return float(self.kernel.profile(t) @ mass) / profile_integral(self.kernel)
+
+    def carried(self, fall: float = 0.0) -> float:
+        """Return ∫₀^w e^{−bu} T(u) du = ∫₀^∞ k(z)·(1 − e^{−b·min(z, w)})/b dz/∫k."""
+        t, mass = gauss_points(graded(self._reach))
+        z = np.minimum(t, self.width)
+        lengths = z if fall == 0 else -np.expm1(-fall * z) / fall
+        whole = profile_integral(self.kernel)
+        return float((self.kernel.profile(t) * lengths) @ mass) / whole
+
+    @property
+    def _reach(self) -> float:
+        return min(self.kernel.profile_reach(1e-8), 1e4)
 
 
 def _slab(frame: Frame, axis: int, side: int, start: float, stop: float) -> Floats:
@@ -244,22 +284,6 @@ def _slab(frame: Frame, axis: int, side: int, start: float, stop: float) -> Floa
         face = frame.domain.high[axis]
         box[axis] = (face - stop * unit, face - start * unit)
     return box
-
-
-def beyond(kernel: ProductKernel, distance: float) -> float:
-    """Return T(u): the share of a kernel that lies further than u on one side."""
-    t, mass = gauss_points(distance + graded(_reach(kernel)))
-    return float(kernel.profile(t) @ mass) / profile_integral(kernel)
-
-
-def evenly(kernel: ProductKernel, width: float) -> float:
-    """Return ∫₀^w T(u) du = ∫₀^∞ k(z)·min(z, w) dz/∫k."""
-    t, mass = gauss_points(graded(_reach(kernel)))
-    return float((kernel.profile(t) * np.minimum(t, width)) @ mass) / profile_integral(kernel)
-
-
-def _reach(kernel: ProductKernel) -> float:
-    return min(kernel.profile_reach(1e-8), 1e4)
 
 
 def _drowned(release: Release) -> Iterator[Trouble]:
