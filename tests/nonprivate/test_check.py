@@ -187,7 +187,7 @@ def test_nothing_is_drawn_spent_or_written(tmp_path: Path, monkeypatch: pytest.M
         assert found.at_records is not None
     assert not list(tmp_path.iterdir())
     with pytest.raises(TypeError):
-        dpkde.nonprivate.check(POINTS, **PLAIN, ledger="ledger.db")
+        dpkde.nonprivate.check(POINTS, **PLAIN, ledger="ledger.db")  # type: ignore[call-arg]
 
 
 def test_settings_are_those_of_publish() -> None:

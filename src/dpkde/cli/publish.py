@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpkde.cli import request
+from dpkde.cli.exits import plain
 from dpkde.cli.options import RELEASE, TABLE, Options, arguments_of, in_flags
 from dpkde.cli.progress import watched
 from dpkde.cli.verb import verb
@@ -89,7 +90,7 @@ def _finish(release: Release, options: Options) -> None:
     output, quiet = options["output"], options["quiet"]
     release.save(output)
     for doubt in () if quiet else _doubts(release):
-        typer.echo(f"dpkde: note: {doubt}", err=True)
+        typer.echo(f"dpkde: note: {plain(doubt)}", err=True)
     if not quiet and sys.stderr.isatty():
         typer.echo(f"{output}: {release!r}", err=True)
 
