@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pkgutil
 import re
 import shlex
@@ -78,7 +79,9 @@ def test_names_and_files_exist(path: Path) -> None:
         assert _exists(name, module if module.startswith("dpkde.") else f"dpkde.{module}"), name
 
 
-@pytest.mark.parametrize("name", ["curator.md", "analyst.md", "ledger.md", "parts.md"])
+@pytest.mark.parametrize(
+    "name", ["curator.md", "analyst.md", "ledger.md", "parts.md", "choosing.md"]
+)
 def test_commands_of_the_tutorials_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,7 +93,7 @@ def test_commands_of_the_tutorials_run(
         for line in block.splitlines()
         if line.startswith("dpkde ")
     ]
-    assert len(commands) >= 3
+    assert len(commands) >= (1 if name == "choosing.md" else 3)
     if name == "analyst.md":
         commands.insert(0, "dpkde publish trips.csv -o trips.dpkde --settings trips.toml")
     for command in commands:
@@ -135,6 +138,43 @@ def _prepare(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("districts.json").write_text(json.dumps(district))
     (settings,) = _blocks(ROOT / "docs" / "curator.md", "toml")
     Path("trips.toml").write_text(settings)
+
+
+HELD = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+
+
+def test_each_claim_of_the_threat_model_has_its_test() -> None:
+    """Each row of a table of claims names tests, and each test that is named exists."""
+    text = (ROOT / "docs" / "threats.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| claim \| held by \|\n\|---\|---\|\n((?:\|.*\n)+)", text, re.M)
+    claims = [row for table in tables for row in table.splitlines()]
+    assert len(tables) >= 5
+    assert len(claims) >= 30
+    for row in claims:
+        assert HELD.search(row), row
+    for file, name in HELD.findall(text):
+        assert f"\ndef {name}(" in (ROOT / file).read_text(encoding="utf-8"), (file, name)
+    assert len(re.findall(r"tests/", text)) == len(HELD.findall(text))  # none is written otherwise
+
+
+def test_what_epsilon_means() -> None:
+    """The numbers of the threat model: odds, a guess, a suspicion, a test for membership."""
+    text = (ROOT / "docs" / "threats.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d.]+) \| ([\d.e+]+) \|((?: [\d.]+% \|){3})$", text, re.M)
+    assert [epsilon for epsilon, *_ in rows] == ["0.1", "0.5", "1", "2", "4", "10"]
+    for epsilon, odds, shares in rows:
+        e = math.exp(float(epsilon))
+        assert float(odds) == pytest.approx(e, rel=5e-3)
+        exact = [
+            e / (1 + e),
+            e / 99 / (1 + e / 99),
+            min(
+                0.01 * e, 1 - 0.99 / e
+            ),  # both sides of the inequality, for a test and its opposite
+        ]
+        for told, share in zip(re.findall(r"([\d.]+)%", shares), exact, strict=True):
+            digits = len(told.partition(".")[2])
+            assert abs(float(told) - 100 * share) <= 0.5001 * 10**-digits
 
 
 def test_ci_runs_the_readmes_command() -> None:

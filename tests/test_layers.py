@@ -47,6 +47,7 @@ MAY_HOLD = (
     *HOLDS_POINTS,
     *("dpkde.dask", "dpkde.spark"),
     *("dpkde.demo", "dpkde.cli.publish", "dpkde.cli.sketch", "dpkde.cli.merge", "dpkde.__init__"),
+    "dpkde.cli.check",
 )
 
 

@@ -14,6 +14,7 @@ from dpkde.errors import FormatError as FormatError
 from dpkde.errors import LedgerError as LedgerError
 from dpkde.errors import MergeError as MergeError
 from dpkde.errors import ParameterError as ParameterError
+from dpkde.errors import ReleaseWarning as ReleaseWarning
 from dpkde.errors import SchemaError as SchemaError
 from dpkde.errors import VersionError as VersionError
 from dpkde.families.base import Family as Family
@@ -48,6 +49,7 @@ from dpkde.release.compare import distance as distance
 from dpkde.release.format import load as load
 from dpkde.release.progress import progress as progress
 from dpkde.release.release import Release as Release
+from dpkde.release.troubles import Trouble as Trouble
 from dpkde.space.domain import Ball as Ball
 from dpkde.space.domain import Box as Box
 from dpkde.space.domain import Sets as Sets

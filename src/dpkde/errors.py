@@ -13,10 +13,14 @@
     └── FormatError         a file is damaged, hostile, or not ours (also a ValueError)
         └── VersionError    a file of a format that this version does not read
 
+    ReleaseWarning          a release is of little use, by what it tells itself (a UserWarning)
+
 No message ever quotes a private value: what raises is arguments, schemas and files, never data.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class DpkdeError(Exception):
@@ -63,3 +67,23 @@ class FormatError(DpkdeError, ValueError):
 
 class VersionError(FormatError):
     """A file carries a format version that this version of dpkde does not read."""
+
+
+class ReleaseWarning(UserWarning):
+    """A release that was just published is of less use than it might be, by what it tells itself.
+
+    From noisy numbers that have been paid for and public settings. Where warnings are errors, the
+    release is not lost with it.
+
+    Attributes
+    ----------
+    release
+        What was published.
+    trouble
+        What is wrong with it; all there is, is `Release.troubles`.
+    """
+
+    def __init__(self, message: str, release: Any = None, trouble: Any = None) -> None:
+        super().__init__(message)
+        self.release = release
+        self.trouble = trouble

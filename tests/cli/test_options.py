@@ -86,7 +86,7 @@ def test_rows_are_named_as_the_library_names_its_arguments() -> None:
         names = set(inspect.signature(family).parameters)
         assert {row.name for row in rows(family.name)} <= names
     plain = {row.name for row in rows(*RELEASE) if row.group not in FAMILIES}
-    assert plain - taken == {"outside", "bandwidth"}  # of the domain, and of the kernel
+    assert plain - taken == {"outside", "bandwidth", "bandwidth_std"}  # of domain and kernel
     assert {row.name for row in rows("text")} <= set(inspect.signature(dpkde.CSV).parameters)
     assert set(FAMILIES) <= set(SETTLED)
     for entry in VERBS:
@@ -98,6 +98,7 @@ VALUES = {
     "columns": ["lon"],
     "bounds": [[0, 1]],
     "bandwidth": 0.2,
+    "bandwidth_std": [0.1, 0.2],
     "epsilon": 1,
     "spacing": [0.5],
     "degree": 3,

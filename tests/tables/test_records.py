@@ -516,7 +516,7 @@ def test_line_breaks_in_quotes_do_not_fill_the_memory() -> None:
 
 
 def test_the_last_line_of_a_text_that_was_given_up_may_open_a_quote() -> None:
-    """As SECURITY.md says: others are lost then, until reading is in step again."""
+    """As docs/threats.md says: others are lost then, until reading is in step again."""
     others = b"1,2\n" * 50
     for bad in (b'"x\n"\n', b'1,"' + b"a log\n" * 20_000 + b'"\n'):
         text = bad + others + b'3,",5"\n' + b"4,5\n" * 9

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpkde.cli.exits import plain
-from dpkde.cli.options import Options
+from dpkde.cli.options import TABLE, Options, in_flags
 from dpkde.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -20,20 +21,25 @@ if TYPE_CHECKING:
 def inspect(
     options: Options, release: Annotated[Path, typer.Argument(help="A release file.")]
 ) -> None:
-    """Show what a release file holds and what it guarantees.
+    """Show what a release file holds, what it guarantees, and what is wrong with it.
+
+    What makes it of less use than it might be is told from the noisy numbers in it: as trouble,
+    with what to do; in --json under troubles, a list that is empty where there is none.
 
     Example: dpkde inspect trips.dpkde
     """
     from dpkde.privacy.amounts import ONE_RECORD
     from dpkde.release.assistance import can_be_fitted
-    from dpkde.release.parts import FittedModel, LedgerEntry
+    from dpkde.release.parts import ExpectedRows, FittedModel, LedgerEntry
     from dpkde.release.release import Release
 
     published = Release.load(release)
     document, tensors = published.contents()
     if options["json"]:
         sizes = {name: list(array.shape) for name, array in tensors.items()}
-        text = json.dumps(document | {"tensors": sizes}, indent=2, ensure_ascii=False)
+        troubles = [asdict(trouble) for trouble in published.troubles]
+        described = document | {"tensors": sizes, "troubles": troubles}
+        text = json.dumps(described, indent=2, ensure_ascii=False)
         typer.echo("\n".join(map(plain, text.split("\n"))))
         return
     law = published.law("count")
@@ -64,10 +70,11 @@ def inspect(
         lines.append(f"model      {model}")
     elif can_be_fitted(published):
         lines.append("model      none in this file: fitted when the first query is asked")
+    lines += [f"trouble    {in_flags(str(trouble), TABLE)}" for trouble in published.troubles]
     entry = published.parts.of(LedgerEntry)
     if entry is not None:
         lines.append(f"ledger     {entry.ledger}, entry {entry.entry}, head {entry.head}")
-    named = (model, entry)
+    named = (model, entry, published.parts.of(ExpectedRows))
     if others := [part for part in published.parts.values() if part not in named]:
         lines.append(f"parts      {', '.join(map(_part, others))}")
     if published.extras:

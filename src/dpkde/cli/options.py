@@ -98,6 +98,8 @@ class Option:
 
 
 NUMBERS = (int, float)
+EITHER = ("bandwidth", "bandwidth_std")
+"""Options of which one stands for the other."""
 
 # fmt: off
 TABLE = (
@@ -183,6 +185,10 @@ TABLE = (
     Option("outside", "data", str, "Rows outside the bounds: clip (default) or drop."),
     Option("bandwidth", "data", str, "Kernel bandwidth σ: one number, or one per column.",
            also=(*NUMBERS, list)),
+    Option("bandwidth_std", "data", str,
+           "In place of --bandwidth, for the gaussian kernel: its standard deviation, σ/√2, which "
+           "scikit-learn calls bandwidth. One number, or one per column.",
+           also=(*NUMBERS, list)),
     Option("unit", "data", str,
            "Protect all the rows of somebody together: the column that tells whose a row is, such "
            "as patient_id. Goes with --rows-per-unit."),
@@ -244,6 +250,12 @@ TABLE = (
     Option("encoding", "text", str,
            "The encoding of CSV text, such as latin-1 or utf-16. Default: utf-8."),
     Option("plan", "publish", Path, "A plan that dpkde plan -o wrote, in place of most options."),
+    Option("plan", "check", Path, "A plan that dpkde plan -o wrote, in place of most options."),
+    Option("queries", "check", whole,
+           "At how many records, and at how many places over the bounds, errors are measured.",
+           default=200),
+    Option("threads", "check", whole, "How many threads. Default: one per core."),
+    Option("quiet", "check", bool, "Show no progress.", short=("-q",)),
     Option("ledger", "ledger", Path,
            "The ledger to enter it in: the whole guarantee is reserved before anything is read."),
     Option("dataset", "ledger", str,
@@ -306,6 +318,9 @@ def with_settings(typed: Options) -> Options:
         if type(value) not in (known[name].kind, *known[name].also):
             hint = '; write kernel = "matern:nu=1.5"' if name == "kernel" else ""
             raise ParameterError(f"{path}: {name} cannot be {value!r}{hint}")
+    for one, other in (EITHER, EITHER[::-1]):  # what is typed wins over both
+        if typed.get(one) is not None:
+            settings.pop(other, None)
     return {name: settings.get(name) if value is None else value for name, value in typed.items()}
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpkde.cli import request
-from dpkde.cli.options import RELEASE, Options, arguments_of
+from dpkde.cli.exits import plain
+from dpkde.cli.options import RELEASE, TABLE, Options, arguments_of, in_flags
 from dpkde.cli.progress import watched
 from dpkde.cli.verb import verb
-from dpkde.errors import ParameterError
+from dpkde.errors import ParameterError, ReleaseWarning
 
 if TYPE_CHECKING:
     from dpkde.curator.sketch import Sketch
     from dpkde.release.release import Release
-
-FEW = 5
-"""Fewer records than this many standard deviations of their count are worth a note."""
 
 
 @verb("publish", *RELEASE, "text", "settings", "ledger")
@@ -45,29 +44,28 @@ def publish(
     --bounds -74.1:-73.15,40.5:40.9 --bandwidth 0.01 --epsilon 0.5
     """
     from dpkde.curator.publish import publish as release_of
-    from dpkde.planning.plan import Plan
-    from dpkde.tables import open_points
 
     output, quiet, kind = options["output"], options["quiet"], request.kind_of(table)
     if kind is not None:
         sums, decisions = _sketched(table, kind, options)
         request.check_writable(output, "dpkde-release")
-        release = release_of(sums, **decisions, **arguments_of(options, "ledger"))
-        _finish(release, options)
+        _finish(_made(release_of, sums, decisions, options), options)
         return
     text = request.table(table, options)
-    if options["plan"] is not None:
-        request.check_settled(options)
-        plan = Plan.load(options["plan"])
-        source = open_points(text, plan.columns, unit=plan.unit.name)
-        decisions = {"plan": plan, **request.terms(options)}
-    else:
-        source = open_points(text, request.names(options["columns"]), unit=options["unit"])
-        decisions = {"columns": source.columns, **request.request(options, source.dim)}
+    source, decisions = request.opened(text, options)
     request.check_writable(output, "dpkde-release")
     with watched(source, "reading", not quiet) as read:
-        release = release_of(read, **decisions, **arguments_of(options, "ledger"))
+        release = _made(release_of, read, decisions, options)
     _finish(release, options)
+
+
+def _made(
+    release_of: Callable[..., Release], points: Any, decisions: dict[str, Any], options: Options
+) -> Release:
+    """Return the release; its troubles are told in notes, and not by warnings as well."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReleaseWarning)
+        return release_of(points, **decisions, **arguments_of(options, "ledger"))
 
 
 def _sketched(table: str, kind: str, options: Options) -> tuple[Sketch, dict[str, Any]]:
@@ -92,25 +90,17 @@ def _finish(release: Release, options: Options) -> None:
     output, quiet = options["output"], options["quiet"]
     release.save(output)
     for doubt in () if quiet else _doubts(release):
-        typer.echo(f"dpkde: note: {doubt}", err=True)
+        typer.echo(f"dpkde: note: {plain(doubt)}", err=True)
     if not quiet and sys.stderr.isatty():
         typer.echo(f"{output}: {release!r}", err=True)
 
 
 def _doubts(release: Release) -> Iterator[str]:
     """Yield what the release itself tells of a slip: from what is published and nothing else."""
-    from dpkde.release.answers import deviation
     from dpkde.space.domain import Unbounded
 
-    spread = deviation(release, "count")
-    if release.count < FEW * spread:
-        yield (
-            f"about {release.count} records, give or take {spread:.3g}: this release says next to "
-            "nothing. Rows count only where every column is a finite number (see --columns, "
-            "--thousands, --decimal), and records of text only with as many fields as the header "
-            "has (see --delimiter)"
-            + ("; under --unit only where there is an id" if release.plan.unit.name else "")
-        )
+    for trouble in release.troubles:
+        yield in_flags(str(trouble), TABLE)
     frame = release.plan.frame
     if frame.kernel.home == "space" and isinstance(frame.domain, Unbounded) and frame.dim <= 4:
         yield "without --bounds the error is often many times larger"

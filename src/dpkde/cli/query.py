@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from dpkde.tables import Source
 
 ROWS_AT_ONCE = 65_536
+DIM = ("few-records", "noise")
+"""Troubles that leave answers next to nothing to say."""
 
 
 @verb("query", "text", takes_minus=True)
@@ -42,6 +44,8 @@ def query(
 
     standard_error is what the noise adds; sampling_error is an estimate of what the family adds.
     Where a model was fitted to the release (dpkde inspect), kde is mostly nearer than they say.
+    Outside the bounds there are no records: those were moved or left out, and a note counts the
+    points that lie there.
 
     Example: dpkde query trips.dpkde -73.98,40.75 -73.78,40.64
     """
@@ -76,10 +80,11 @@ def _answer(
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if options["format"] is Format.CSV:
         writer.writerow([plain(name) for name in header])
-    points = unreadable = 0
+    points = unreadable = outside = 0
     for batch in batches:
         points += len(batch)
         unreadable += int(np.isnan(batch).any(axis=1).sum())
+        outside += int(published.outside(batch).sum())
         answers = [
             published.kde(batch, assisted=assisted).tolist(),
             published.standard_error(batch, assisted=assisted).tolist(),
@@ -97,12 +102,21 @@ def _answer(
                     k: v if math.isfinite(v) else None for k, v in zip(header, cells, strict=True)
                 }
                 sys.stdout.write(json.dumps(named, allow_nan=False) + "\n")
-    if unreadable and not options["quiet"]:
-        typer.echo(
-            f"dpkde: note: {unreadable} of {points} points have a coordinate that is no number, "
-            "and no answer",
-            err=True,
+    notes = []
+    if unreadable:
+        notes.append(
+            f"{unreadable} of {points} points have a coordinate that is no number, and no answer"
         )
+    if outside:
+        rule = getattr(published.domain, "outside", "clip")
+        became = "left out" if rule == "drop" else "moved to them"
+        notes.append(
+            f"{outside} of {points} points lie outside the bounds; records out there were "
+            f"{became}, so an answer of 0 says nothing of how many there were"
+        )
+    notes += [f"{each.sentence} (dpkde inspect)" for each in published.troubles if each.code in DIM]
+    for note in () if options["quiet"] else notes:
+        typer.echo(f"dpkde: note: {note}", err=True)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
+from collections.abc import Callable
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from dpkde.families.base import Family
     from dpkde.kernels import Kernel
     from dpkde.space.domain import Domain
+    from dpkde.tables import Source
 
 
 def table(name: str, options: Options) -> Any:
@@ -92,7 +94,7 @@ def names(value: Any) -> list[str] | None:
 def request(options: Options, dim: int | None) -> dict[str, Any]:
     """Return options as the library takes them; `dim` is what the table says."""
     return {
-        "kernel": kernel_named(options["kernel"] or "gaussian", options["bandwidth"]),
+        "kernel": kernel_of(options),
         "bounds": domain_of(options, dim),
         "family": family_named(options["family"] or "auto", options),
         "seed": options["seed"],
@@ -100,6 +102,20 @@ def request(options: Options, dim: int | None) -> dict[str, Any]:
         "rows_per_unit": options["rows_per_unit"],
         **terms(options),
     }
+
+
+def opened(text: Any, options: Options) -> tuple[Source, dict[str, Any]]:
+    """Return a table, and what is decided for a release of it: by a plan's file, or as typed."""
+    from dpkde.planning.plan import Plan
+    from dpkde.tables import open_points
+
+    if options["plan"] is not None:
+        check_settled(options)
+        plan = Plan.load(options["plan"])
+        source = open_points(text, plan.columns, unit=plan.unit.name)
+        return source, {"plan": plan, **terms(options)}
+    source = open_points(text, names(options["columns"]), unit=options["unit"])
+    return source, {"columns": source.columns, **request(options, source.dim)}
 
 
 def terms(options: Options) -> dict[str, Any]:
@@ -134,6 +150,23 @@ def domain_of(options: Options, dim: int | None) -> Domain:
     return Box(bounds, options["outside"] or "clip", columns=names(options["columns"]))
 
 
+def kernel_of(options: Options) -> Kernel:
+    """Return the kernel that was typed, with its bandwidth or its standard deviation."""
+    from dpkde.kernels import KERNELS
+
+    name, bandwidth, std = (options[key] for key in ("kernel", "bandwidth", "bandwidth_std"))
+    name = name or "gaussian"
+    if std is None:
+        return kernel_named(name, bandwidth)
+    if bandwidth is not None:
+        raise ParameterError("give --bandwidth or --bandwidth-std, not both")
+    from_std: Callable[[Any], Kernel] | None = getattr(KERNELS.get(name), "from_std", None)
+    if from_std is None:
+        raise ParameterError(f"--bandwidth-std goes with --kernel gaussian, not with {name}")
+    widths = numbers(std, "--bandwidth-std")
+    return from_std(widths[0] if len(widths) == 1 else widths)
+
+
 def kernel_named(text: str, bandwidth: Any) -> Kernel:
     """Return the kernel that was typed, as in ``matern:nu=1.5``.
 
@@ -165,7 +198,9 @@ def kernel_named(text: str, bandwidth: Any) -> Kernel:
         if bandwidth is not None:
             raise ParameterError(f"the {name} kernel has no bandwidth: leave out --bandwidth")
     elif bandwidth is None:
-        raise ParameterError("--bandwidth is needed: how far a point's influence reaches")
+        raise ParameterError(
+            "--bandwidth is needed: how far a point's influence reaches (or --bandwidth-std)"
+        )
     else:
         widths = numbers(bandwidth, "--bandwidth")
         parameters["bandwidth"] = widths[0] if len(widths) == 1 else widths

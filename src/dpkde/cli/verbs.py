@@ -9,6 +9,7 @@ import typer
 
 from dpkde import __version__
 from dpkde.cli.budget import BUDGET
+from dpkde.cli.check import check
 from dpkde.cli.demo import demo
 from dpkde.cli.grid import grid
 from dpkde.cli.inspect import inspect
@@ -21,7 +22,7 @@ from dpkde.cli.sample import sample
 from dpkde.cli.sketch import sketch
 from dpkde.cli.verb import Verb
 
-VERBS = (publish, plan, sketch, merge, query, mass, grid, sample, inspect, demo)
+VERBS = (publish, plan, check, sketch, merge, query, mass, grid, sample, inspect, demo)
 GROUPS = {"budget": ("What has been spent of a data set, and what is left: a ledger.", BUDGET)}
 """Verbs of two words: the first, its help, and the verbs behind it."""
 

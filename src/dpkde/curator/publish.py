@@ -12,7 +12,9 @@ read only once, or the plan is given, the sketch comes first and the count is ta
 from __future__ import annotations
 
 import secrets
+import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -27,7 +29,7 @@ from dpkde.curator.sketch import (
     watched,
 )
 from dpkde.curator.units.limit import limited
-from dpkde.errors import ParameterError
+from dpkde.errors import ParameterError, ReleaseWarning
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, NO_WORST, Family, Outlook, Table
 from dpkde.families.fourier.middle import MEAN_SHARES, Middle
 from dpkde.kernels import Kernel
@@ -61,6 +63,7 @@ from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
 from dpkde.release.parts import NoisyMean, Part
 from dpkde.release.release import Release, check_extras
+from dpkde.release.troubles import Trouble, expected_rows_of, refuted
 from dpkde.space.domain import BoundsLike, as_domain, universe_of
 from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike, Source, open_points
@@ -175,6 +178,14 @@ def publish(
     remark
         What the release is for, in the ledger. Public.
 
+    Warns
+    -----
+    ReleaseWarning
+        For each of the release's `Release.troubles`: far fewer records than expected, many of them
+        at the bounds, noise above a typical answer, a bandwidth that is too small for it, ε above
+        10. By noisy numbers and public settings alone. Where warnings are errors, the release is in
+        the warning (``warning.release``): it is paid for.
+
     Guarantee
     ---------
     The release satisfies the declared guarantee for neighbouring `points`. What raises, warns or
@@ -238,7 +249,7 @@ def publish(
         with reserving(page, errand.budget, "release") as reservation:
             errand = replace(errand, promise=asked, reservation=reservation)
             sums = points if isinstance(points, Sketch) else sketch(points, fixed, threads=threads)
-            return _handed_on(publish_sketch(sums, errand), reservation)
+            return _warned(_handed_on(publish_sketch(sums, errand), reservation))
     if kernel is None:
         raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
     check_names(columns)
@@ -253,7 +264,20 @@ def publish(
     with reserving(page, errand.budget, "release") as reservation:
         errand = replace(errand, promise=asked, reservation=reservation)
         release = publish_source(source, frame, families, errand, check_seed(seed))
-        return _handed_on(release, reservation)
+        return _warned(_handed_on(release, reservation))
+
+
+def _warned(release: Release) -> Release:
+    """Return a release, with a warning for each of its troubles; see `dpkde.release.troubles`.
+
+    Nothing that happens here may lose what is paid for: where it fails, there is no warning.
+    """
+    found: tuple[Trouble, ...] = ()
+    with suppress(Exception, KeyboardInterrupt):
+        found = release.troubles
+    for trouble in found:  # at the line that called `publish`, which is sealed
+        warnings.warn(ReleaseWarning(str(trouble), release, trouble), stacklevel=4)
+    return release
 
 
 def _handed_on(release: Release, reservation: Reservation | None) -> Release:
@@ -478,6 +502,9 @@ def _noised(
     table = sums._table + budget.noise(spend, bounds.cells)
     statement = PrivacyStatement(budget.guarantee, budget.spends)
     paid = errand.reservation
+    counted = budget.spent_on("count")
+    guess = expected_rows_of(errand.expected_rows, plan)
+    parts = [*parts, *refuted(guess, count, None if counted is None else counted.law)]
     release = Release(
         plan,
         table,

@@ -79,6 +79,8 @@ class Plan(Filed):
     pilot
         The share of the budget that `publish` would pay for a look at the data before the plan, if
         it counts them itself; None: it would not look. Only in a plan just made.
+    expected_rows
+        The public guess of the number of records that it was made for. Only in a plan just made.
     unit
         Whose records are protected together.
     parts
@@ -97,6 +99,7 @@ class Plan(Filed):
     pilot: Fraction | None = None
     unit: Unit = ONE_RECORD
     parts: Parts = NO_PARTS
+    expected_rows: int | None = None
 
     def __post_init__(self) -> None:
         if noisy := [name for name, part in self.parts.items() if part.follows_noise]:
@@ -432,6 +435,7 @@ def plan(
         epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency, unit=whose
     )
     density, rows = check_density(typical_density), check_rows(expected_rows)
+    guess = rows
     check_names(columns)
     check_apart(whose, columns)
     frame = make_frame(kernel, as_domain(bounds, columns), dim)
@@ -461,7 +465,7 @@ def plan(
         chosen = replace(chosen, pilot=None if offer is None else offer.share)
     if rows is None:
         chosen = replace(chosen, considered=())  # nothing is foreseen of a number nobody guessed
-    return replace(chosen, promise=asked, promised=promised)
+    return replace(chosen, promise=asked, promised=promised, expected_rows=guess)
 
 
 def check_plan(plan: Any) -> Plan:

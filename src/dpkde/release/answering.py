@@ -129,6 +129,10 @@ class Answering:
     ) -> NDArray[np.float64]:
         """Return the KDE at each query, clipped to [0, 1].
 
+        It is the KDE of the records as they count: those beyond the bounds were moved to them, or
+        dropped. So an answer of zero beyond the bounds says nothing of whether there were any;
+        `outside` tells which queries lie there.
+
         For `Fourier` it is assisted: a model of the data, fitted to the noisy table, answers, and
         what the table shows that the model misses is added; see `model`. For others, and where no
         model is better than none, it is `kernel_sum` over the count.
@@ -149,6 +153,15 @@ class Answering:
             `groups` are asked for or the release has a `promise`, which plain answers keep.
         """
         return answers.kde(self, queries, groups=groups, clip=clip, assisted=assisted)
+
+    def outside(self, queries: QueriesLike) -> NDArray[np.bool_]:
+        """Return which queries lie outside the bounds, where no record can be.
+
+        Whatever the data were there, they were moved to the bounds or dropped. Near the bounds the
+        kernel still reaches across; further out answers are zero, or nothing but noise. A query
+        that is not finite is not among them, and without bounds none is.
+        """
+        return answers.outside(self, queries)
 
     def kernel_sum(self, queries: QueriesLike, *, groups: int = 1) -> NDArray[np.float64]:
         """Return the estimate of Σ k(x, y) at each query.

@@ -60,6 +60,17 @@ def kde(
     return np.clip(values, 0.0, 1.0, out=values) if clip else values
 
 
+def outside(release: Answering, queries: QueriesLike) -> NDArray[np.bool_]:
+    """Return which queries lie outside the bounds."""
+    frame = release.plan.frame
+    rows = places_of(queries, frame, release.columns)
+    if frame.kernel.home != "space":
+        return np.zeros(len(rows), dtype=np.bool_)
+    with np.errstate(all="ignore"):
+        moved = (frame.domain.nearest(rows) != rows).any(axis=1)
+    return np.asarray(moved & np.isfinite(rows).all(axis=1))
+
+
 def _check_groups(groups: int) -> int:
     if not is_whole(groups) or groups < 1:
         raise ParameterError(f"groups must be a whole number, at least 1, got {groups!r}")

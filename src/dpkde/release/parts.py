@@ -223,6 +223,31 @@ class LedgerEntry(Part):
 
 
 @dataclass(frozen=True)
+class ExpectedRows(Part):
+    """A public guess of the number of records that the noisy count refuted; see `troubles`.
+
+    Attributes
+    ----------
+    rows
+        The guess: more than twice as many as there can be, but for chance.
+    """
+
+    rows: int
+    name = "expected-rows"
+    version = 1
+    follows_noise = True
+
+    def __post_init__(self) -> None:
+        if not is_whole(self.rows) or not 1 <= self.rows < 1 << 62:
+            raise ParameterError(f"expected rows are a whole number, got {self.rows!r}")
+        object.__setattr__(self, "rows", int(self.rows))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the guess."""
+        return {"rows": self.rows}
+
+
+@dataclass(frozen=True)
 class SketchIds(Part):
     """Which calls of `dpkde.sketch` are in a sketch, so that none is merged in twice.
 
@@ -415,7 +440,8 @@ class UnknownPart(Part):
 KINDS: dict[str, type[Part]] = {
     kind.name: kind
     for kind in (
-        *(ColumnTypes, DeclaredBounds, UnitKey, LedgerEntry, SketchIds, NoisyMean, FittedModel),
+        *(ColumnTypes, DeclaredBounds, UnitKey, LedgerEntry, ExpectedRows, SketchIds),
+        *(NoisyMean, FittedModel),
     )
 }
 """The parts that this dpkde knows, each in one version."""

@@ -30,10 +30,12 @@ from dpkde.privacy.statement import (
     statement_to_json,
 )
 from dpkde.release import assistance, container
+from dpkde.release import troubles as troubling
 from dpkde.release.answering import Answering
 from dpkde.release.container import MOST_LEVELS, is_shallow
 from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import FittedModel, NoisyMean, Part, Parts
+from dpkde.release.troubles import Trouble
 from dpkde.release.views import View
 
 MOST_EXTRAS = 1 << 20
@@ -179,6 +181,18 @@ class Release(Answering, Filed):
     def parts(self) -> Parts:
         """What else its file holds, by name: its plan's parts and its own."""
         return Parts((*self.plan.parts.values(), *self._parts.values()))
+
+    @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """What makes it of less use than it might be, as far as it tells itself; none is best.
+
+        From the noisy numbers and public settings: whoever has the file sees the same. `publish`
+        warns of each. Computed when first asked for, in some milliseconds mostly.
+        """
+        if "troubles" not in self._found:
+            self._found["troubles"] = troubling.troubles(self)
+        found: tuple[Trouble, ...] = self._found["troubles"]
+        return found
 
     @property
     def model(self) -> FittedModel | None:

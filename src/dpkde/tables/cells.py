@@ -22,6 +22,11 @@ from dpkde.privacy.secrecy import no_warnings, unseen
 NUMBERS = "fiub"
 CELLS = NUMBERS + "OUST"
 """Kinds of arrays: of real numbers, and of cells that are read one by one, text included."""
+RAGGED = float(np.array([0x7FF8_0000_0000_0DDE], dtype=np.uint64).view(np.float64)[0])
+"""The NaN of a record that has no cells of its own, being of a wrong length or not well-formed.
+
+NaN like any other to all arithmetic. By its bits `dpkde.nonprivate.check` tells the curator why.
+"""
 
 
 def numbers_in(cells: Iterable[Any]) -> NDArray[np.float64]:
@@ -83,7 +88,7 @@ def records_in(
     if plain:  # no text, and no methods but Python's own
         with suppress(OverflowError):
             return np.array(rows, dtype=np.float64)
-    records = np.full((len(rows), dim), np.nan)
+    records = np.full((len(rows), dim), RAGGED)
     for place, row in enumerate(rows):
         cells = unseen(_cells, row, names)
         if cells is not None and len(cells) == dim:
@@ -99,3 +104,11 @@ def _cells(row: Any, names: Sequence[str] | None) -> list[Any]:
         return [row[name] for name in names or ()]
     column = hasattr(type(row), "__array__") and not isinstance(row, np.generic)  # of a frame
     return list(row) if column or isinstance(row, (list, tuple)) else [row]
+
+
+def is_ragged(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which rows are those of records of a wrong length, or not well-formed."""
+    if not rows.shape[1]:
+        return np.zeros(len(rows), dtype=np.bool_)
+    first = np.ascontiguousarray(rows[:, :1]).view(np.uint64)[:, 0]
+    return np.asarray(first == np.float64(RAGGED).view(np.uint64))

@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.numerics.compiled import exactly
+from dpkde.tables.cells import RAGGED
 from dpkde.tables.numbers import parse_number
 
 MAX_RECORD = 1 << 20
@@ -127,7 +128,7 @@ def parse_records(
             *(row, label, span),
         )
         if outcome == _BAD:
-            rows[n, :] = np.nan
+            rows[n, :] = RAGGED
             span[:] = 0
         if outcome != _BLANK:
             n += 1

@@ -298,6 +298,33 @@ def _total(start: int, stop: int, order: Numbers, times: Numbers) -> int:
 
 
 @exactly
+def unit_sizes(
+    order: Numbers,
+    times: Numbers,
+    hashes: Words,
+    states: Words,
+    rows: Words,
+    kinds: NDArray[np.uint8],
+    numbers: Numbers,
+    text: NDArray[np.uint8],
+    ends: Numbers,
+    starts: Numbers,
+    sizes: Numbers,
+) -> int:
+    """Write where the records of each unit begin in the order, and how many they are.
+
+    Returns the number of units; there is room for as many as there are records.
+    """
+    units = start = 0
+    while start < len(order):
+        stop = _end_of_unit(start, order, hashes, kinds, numbers, text, ends)
+        starts[units], sizes[units] = start, _total(start, stop, order, times)
+        units += 1
+        start = stop
+    return units
+
+
+@exactly
 def choose(
     limit: int,
     order: Numbers,

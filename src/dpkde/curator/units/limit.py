@@ -13,6 +13,7 @@ each record, and the text of its id.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -91,6 +92,48 @@ class Stage:
                     parts.put(key, block)
             for entering in mapped(partial(self._settled, parts), parts, threads):
                 yield from entering
+        finally:
+            parts.close()
+
+    def sizes(self, pieces: Iterable[Piece], threads: int | None) -> Iterator[NDArray[np.int64]]:
+        """Yield how many usable records each unit has, some units at a time. Secret.
+
+        For `dpkde.nonprivate`, and for nothing that is released.
+        """
+        parts = Spill(self.held)
+        try:
+            for divided in mapped(self._divided, pieces, threads):
+                for key, block in divided:
+                    parts.put(key, block)
+            for key in parts:
+                yield from self._sizes(partial(parts.blocks, key), 1)
+        finally:
+            parts.close()
+
+    def _sizes(
+        self, blocks: Callable[[], Iterator[Block]], level: int
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield them for ids that agree in the bits of the levels before."""
+        gathered = self._gathered(blocks())
+        if gathered is not None:
+            yield gathered.unit_sizes[1]
+            return
+        least, most = _extremes(blocks())
+        if least == most:  # mostly a single unit; whole ids tell others from it
+            totals: Counter[tuple[int, int, bytes]] = Counter()
+            for block in blocks():
+                part = Sorted.of([block])
+                for start, size in zip(*part.unit_sizes, strict=True):
+                    totals[part.block.id_at(int(part.order[start]))] += int(size)
+            yield np.array(list(totals.values()), dtype=np.int64)
+            return
+        parts = Spill(self.held)
+        try:
+            for block in blocks():
+                for key, part_block in _by_digit(block, block.hashes, level):
+                    parts.put(key, part_block)
+            for key in parts:
+                yield from self._sizes(partial(parts.blocks, key), level + 1)
         finally:
             parts.close()
 
@@ -263,6 +306,15 @@ class Sorted:
         """All of it, as compiled loops take it."""
         block = self.block
         return (self.order, self.times, block.hashes, self.states, block.words, *block.ids)
+
+    @property
+    def unit_sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the records of each unit begin in the order, and how many they are."""
+        from dpkde.curator.units.choice import unit_sizes
+
+        starts, sizes = np.empty_like(self.order), np.empty_like(self.order)
+        units = unit_sizes(*self.entries, starts, sizes)  # type: ignore[call-arg]
+        return starts[:units], sizes[:units]
 
     @property
     def distinct(self) -> Block:

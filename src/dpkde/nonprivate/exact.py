@@ -1,8 +1,4 @@
-"""Exact KDE, and families without their noise. **No privacy**: named for its hazard.
-
-For tests, benchmarks and experiments, where the truth is needed to measure an error. Nothing in
-the private road calls this module.
-"""
+"""Exact KDE, and families without their noise. Not private."""
 
 from __future__ import annotations
 
