@@ -92,7 +92,7 @@ def test_no_seeded_randomness_near_privacy(path: Path) -> None:
 EXTRAS: dict[str, str | tuple[str, ...]] = {
     "dp_accounting": "dpkde.privacy.ledger.reference",
     "fsspec": "dpkde.tables.places",
-    "matplotlib": ("dpkde.demo", "dpkde.privacy.ledger.picture"),
+    "matplotlib": ("dpkde.demo", "dpkde.plots"),
     "narwhals": "dpkde.tables.frames",
     "opendp": "dpkde.privacy.laws.opendp",
     "pyarrow": "dpkde.tables",

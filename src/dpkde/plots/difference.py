@@ -100,7 +100,8 @@ def plot_difference(
         )
     ends = tuple((float(low), float(high)) for low, high in zip(*box, strict=True))
     sizes = fine_enough(a.plan.frame, ends, a) if shape is None else shape
-    found = difference(a, b, sizes if np.ndim(sizes) == 0 else list(sizes), level, of)
+    where = list(sizes) if isinstance(sizes, Sequence) else sizes
+    found = difference(a, b, where, level, of)
     assert found.axes is not None
     unit = f"{named(names[0])} − {named(names[1])}, {unit_of('density', called, types)}"
     layer = Layer(

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from dpkde.plots.style import DPI, Style, check_picture
 
-_UNDATED = {
+_UNDATED: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": "dpkde"},
     "pdf": {"CreationDate": None, "Creator": "dpkde", "Producer": "dpkde"},
     "png": {"Software": None},
@@ -24,7 +24,7 @@ _UNDATED = {
 _ALIKE = {"svg.hashsalt": "dpkde", "svg.fonttype": "path", "pdf.fonttype": 42}
 
 
-class Picture(Figure):  # type: ignore[misc]
+class Picture(Figure):
     """A matplotlib figure of dpkde's.
 
     It belongs to no window and to no list of figures, so nothing has to be closed. A notebook shows

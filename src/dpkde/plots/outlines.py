@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,48 +18,69 @@ from dpkde.release.polygons import contents, is_geometry, northing_first, region
 Floats = NDArray[np.float64]
 
 _DEEPEST = 8
-_COLLECTIONS = {"FeatureCollection": "features", "GeometryCollection": "geometries"}
 
 
-def lines_of(given: Any, columns: tuple[str, ...]) -> list[Floats]:
-    """Return the lines of GeoJSON, or of what has a ``__geo_interface__``, or of a list of such.
+@dataclass
+class Drawn:
+    """What GeoJSON has to draw: lines of shape (n_corners, 2), and points with their names."""
 
-    Each has shape (n_corners, 2), in the order of the columns; see `polygons.regions_of`.
+    lines: list[Floats] = field(default_factory=list)
+    points: list[tuple[Floats, str]] = field(default_factory=list)
+
+
+def drawn_of(given: Any, columns: tuple[str, ...]) -> Drawn:
+    """Return what GeoJSON, or what has a ``__geo_interface__``, or a list of such has to draw.
+
+    Coordinates are in the order of the columns; see `polygons.regions_of`.
     """
     members = [given] if is_geometry(given) else given
-    if isinstance(members, (str, bytes)) or not hasattr(members, "__iter__"):
+    if isinstance(members, (str, bytes, Mapping)) or not hasattr(members, "__iter__"):
         raise ParameterError(
             "outlines must be GeoJSON, something with a __geo_interface__, or a list of these, "
             f"got {type(given).__name__}"
         )
-    return [line for member in members for line in _lines(member, columns, 0)]
+    drawn = Drawn()
+    for member in members:
+        _add(drawn, member, columns, "", 0)
+    return drawn
 
 
-def _lines(member: Any, columns: tuple[str, ...], depth: int) -> list[Floats]:
+def _add(drawn: Drawn, member: Any, columns: tuple[str, ...], name: str, depth: int) -> None:
+    """Add a geometry, a feature, or the members of a collection."""
     plain = getattr(member, "__geo_interface__", member)
-    if depth > _DEEPEST or not is_geometry(member) or not isinstance(plain, Mapping):
+    if depth > _DEEPEST or not is_geometry(plain):
         raise ParameterError("outlines must be GeoJSON, or have a __geo_interface__")
     kind = plain["type"]
     if kind == "Feature":
-        inner = plain.get("geometry")
-        return [] if inner is None else _lines(inner, columns, depth + 1)
-    if kind in _COLLECTIONS:
-        return [line for part in contents(plain) for line in _lines(part, columns, depth + 1)]
-    if kind in ("LineString", "MultiLineString"):
+        properties, inner = plain.get("properties"), plain.get("geometry")
+        own = properties.get("name") if isinstance(properties, Mapping) else None
+        if inner is not None:
+            _add(drawn, inner, columns, own if isinstance(own, str) else "", depth + 1)
+    elif kind in ("FeatureCollection", "GeometryCollection"):
+        for part in contents(plain):
+            _add(drawn, part, columns, name, depth + 1)
+    elif kind in ("LineString", "MultiLineString", "Point", "MultiPoint"):
         given = plain.get("coordinates", ())
-        parts = [given] if kind == "LineString" else given
-        return [_line(part, columns) for part in parts]
-    regions, _ = regions_of(plain, columns)
-    return [ring for region in regions for rings in region for ring in rings]
+        for part in given if kind.startswith("Multi") else [given]:
+            if kind.endswith("Point"):
+                drawn.points.append((_corners([part], columns)[0], name))
+            else:
+                drawn.lines.append(_corners(part, columns))
+    else:
+        regions, _ = regions_of(plain, columns)
+        drawn.lines += [ring for region in regions for rings in region for ring in rings]
 
 
-def _line(corners: Any, columns: tuple[str, ...]) -> Floats:
+def _corners(given: Any, columns: tuple[str, ...]) -> Floats:
+    """Return places, heights left out."""
     try:
-        line = np.array([tuple(corner)[:2] for corner in corners], dtype=np.float64)
+        line = np.array([tuple(corner)[:2] for corner in given], dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         line = np.empty(0)
     if line.ndim != 2 or line.shape[1] != 2 or not np.isfinite(line).all():
-        raise ParameterError("the lines of GeoJSON must be lists of (x, y) of finite numbers")
+        raise ParameterError(
+            "the coordinates of lines and points in GeoJSON must be (x, y), of finite numbers"
+        )
     return line[:, ::-1] if northing_first(columns) else line
 
 
@@ -83,21 +105,29 @@ def places_of(given: Any) -> tuple[Floats, list[str]]:
 
 
 def draw_outlines(ax: Any, layer: Layer, given: Any) -> None:
-    """Draw lines that are seen on dark and on light parts of a map."""
+    """Draw lines that are seen on dark and on light parts of a map; mark points among them."""
     from matplotlib import patheffects
     from matplotlib.collections import LineCollection
 
-    lines = [_shown(line, layer) for line in lines_of(given, layer.columns)]
+    found = drawn_of(given, layer.columns)
+    lines = [_shown(line, layer) for line in found.lines]
     drawn = LineCollection(lines, colors="white", linewidths=0.9, label="outlines")
     drawn.set_path_effects([patheffects.withStroke(linewidth=2.2, foreground="black", alpha=0.7)])
     ax.add_collection(drawn, autolim=False)
+    if found.points:
+        places, names = zip(*found.points, strict=True)
+        _mark(ax, layer, np.array(places), list(names))
 
 
 def draw_points(ax: Any, layer: Layer, given: Any) -> None:
     """Mark points, with their names if they have any."""
+    _mark(ax, layer, *places_of(given))
+
+
+def _mark(ax: Any, layer: Layer, places: Floats, names: list[str]) -> None:
+    """Mark places by discs, white with a black edge."""
     from matplotlib import patheffects
 
-    places, names = places_of(given)
     x, y = _shown(places, layer).T
     ax.plot(
         *(x, y),
@@ -108,6 +138,8 @@ def draw_points(ax: Any, layer: Layer, given: Any) -> None:
         markeredgecolor="black",
         markeredgewidth=0.9,
         label="points",
+        scalex=False,
+        scaley=False,
     )
     for name, across, up in zip(names, x, y, strict=False):
         text = ax.annotate(
@@ -121,6 +153,7 @@ def draw_points(ax: Any, layer: Layer, given: Any) -> None:
             parse_math=False,
         )
         text.set_path_effects([patheffects.withStroke(linewidth=1.8, foreground="black")])
+        text.set_in_layout(False)
 
 
 def _shown(places: Floats, layer: Layer) -> Floats:

@@ -648,3 +648,9 @@ class Answering:
             width=width,
             dark=dark,
         )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a small picture, the statement, the fields."""
+        from dpkde.plots.notebook import html
+
+        return html(self)
