@@ -73,7 +73,7 @@ def draw_corner(
                 layer = replace(layers[column, row], turned=False)
                 draw_heat(panel, layer, look)
                 panel.set_aspect("auto")
-                remarks += [remark for remark in legend_of(panel) if remark not in remarks]
+                remarks += [remark for remark in legend_of(panel, layer) if remark not in remarks]
             _bare(panel, row == count - 1, column == 0 < row)
     scale = layers[(0,)].unit.partition(":")[0]
     lines = [f"{scale}, each panel up to its own highest", *remarks]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpkde.plots.layers import Layer
-from dpkde.plots.style import Style, moments, named, tell_dates
+from dpkde.plots.style import Style, moments, name_sides, named, tell_dates
 
 _DECADES = 1e-4
 """How far below its highest place a curve is followed where the scale is logarithmic."""
@@ -31,8 +31,7 @@ def draw_curve(ax: Any, layer: Layer, style: Style, *, log: bool) -> None:
         ax.set_ylim(floor_of(layer, top), 1.5 * top)
     else:
         ax.set_ylim(0, 1.06 * top)
-    ax.set_xlabel(named(layer.columns[0]), parse_math=False)
-    ax.set_ylabel(layer.unit, parse_math=False)
+    name_sides(ax, named(layer.columns[0]), layer.unit)
     tell_dates(ax.xaxis, kind)
 
 

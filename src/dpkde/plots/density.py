@@ -55,6 +55,7 @@ def plot(
             ax = figure.add_subplot()
         remarks: list[str] = []
         if len(kept) == 1:
+            remarks += [] if layer.caveat is None else [layer.caveat]
             draw_curve(ax, layer, style, log=look.log)
             if layer.band is not None:
                 remarks.append(f"band: {in_percent(wish.level)} interval at each place")
@@ -64,8 +65,8 @@ def plot(
                 draw_outlines(ax, layer, outlines)
             if points is not None:
                 draw_points(ax, layer, points)
-            add_bar(ax, image, layer.unit, style, beside=figure is None, log=look.log)
-            remarks += legend_of(ax)
+            add_bar(ax, image, layer.unit, style, log=look.log)
+            remarks += legend_of(ax, layer)
         add_remarks(ax, remarks, title, style)
         return ax if figure is None else figure
 
@@ -76,7 +77,7 @@ def height_of(layer: Layer, style: Style, title: str | None = None) -> float:
         return 0.58 * style.width + 0.3
     west, east, south, north = extent_of(layer)
     aspect = aspect_of(layer)
-    shape = 0.8 if aspect is None else (north - south) * aspect / (east - west)
+    shape = 0.72 if aspect is None else (north - south) * aspect / (east - west)
     letter = style.text / 72
     # What is beside a map, and above and below it: ticks, names, remarks and the bar.
     narrow = style.width < PAGE_WIDTH

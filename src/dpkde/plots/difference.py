@@ -22,7 +22,15 @@ from dpkde.plots.heat import (
 )
 from dpkde.plots.layers import Layer, fine_enough, kept_of, names_of, types_of, unit_of
 from dpkde.plots.outlines import draw_outlines, draw_points
-from dpkde.plots.style import Style, add_remarks, check_matplotlib, moments, named, tell_dates
+from dpkde.plots.style import (
+    Style,
+    add_remarks,
+    check_matplotlib,
+    moments,
+    name_sides,
+    named,
+    tell_dates,
+)
 from dpkde.release.answering import Answering
 from dpkde.release.compare import check_comparable
 from dpkde.release.differences import Meaning, difference
@@ -119,7 +127,7 @@ def plot_difference(
             remarks = _curve(ax, layer, found.exceeds, style)
         else:
             look = Look(contours=contours, hatch=hatch)
-            remarks = _map(ax, layer, found.exceeds, style, look, named(names[1]), figure is None)
+            remarks = _map(ax, layer, found.exceeds, style, look, named(names[1]))
             if outlines is not None:
                 draw_outlines(ax, layer, outlines)
             if points is not None:
@@ -138,15 +146,12 @@ def _curve(ax: Any, layer: Layer, exceeds: Any, style: Style) -> list[str]:
     ax.plot(places, layer.values, color=line, linewidth=1.0)
     ax.plot(places, np.where(exceeds, layer.values, np.nan), color=line, linewidth=2.6)
     ax.set_xlim(*moments(np.array(layer.bounds[0]), kind))
-    ax.set_xlabel(named(layer.columns[0]), parse_math=False)
-    ax.set_ylabel(layer.unit.replace(", ", "\n", 1), parse_math=False)
+    name_sides(ax, named(layer.columns[0]), layer.unit)
     tell_dates(ax.xaxis, kind)
     return ["band: two standard errors", "thick: more than chance"]
 
 
-def _map(
-    ax: Any, layer: Layer, exceeds: Any, style: Style, look: Look, second: str, beside: bool
-) -> list[str]:
+def _map(ax: Any, layer: Layer, exceeds: Any, style: Style, look: Look, second: str) -> list[str]:
     """Draw the difference of two columns."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -169,10 +174,10 @@ def _map(
         steps = [step * most for step in _STEPS if step * most > 2 * noise]
         levels = sorted([*steps, *(-step for step in steps)])
         dashes = ["--" if height < 0 else "-" for height in levels]
-        if draw_contours(ax, layer, levels, style.ink, dashes):
+        if draw_contours(ax, layer, levels, style.ink, dashes, "difference"):
             remarks.append(f"dashed: {second} is denser")
     if look.hatch and draw_hatching(ax, layer, ~exceeds, style.ink, 0.3) is not None:
         remarks.append("hatched: no more than chance")
     name_axes(ax, layer)
-    add_bar(ax, image, layer.unit, style, beside=beside, log=False)
+    add_bar(ax, image, layer.unit, style, log=False)
     return remarks

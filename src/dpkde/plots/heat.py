@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpkde.plots.curves import floor_of
 from dpkde.plots.layers import Layer
-from dpkde.plots.style import MAP, Style, in_percent, moments, named, tell_dates
+from dpkde.plots.style import MAP, Style, fitted, in_percent, moments, name_sides, named, tell_dates
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -27,6 +26,8 @@ SHARES = (0.95, 0.8, 0.5)
 HATCH = "/////"
 _PLAIN = 2.0
 """Contours are drawn so many times above the typical noise."""
+_FLAT = 0.1
+"""Of the map, at most so much may be as near to a contour as the noise."""
 _PIXELS = 400
 """Cells that are fewer are larger than the dots of a picture: what is between them is filled in."""
 _WIDEST = 6.0
@@ -106,8 +107,7 @@ def interpolation_of(layer: Layer) -> str:
 def name_axes(ax: Any, layer: Layer) -> None:
     """Give both axes names, ends and dates."""
     across, up = across_up(layer)
-    ax.set_xlabel(named(layer.columns[across]), parse_math=False)
-    ax.set_ylabel(named(layer.columns[up]), parse_math=False)
+    name_sides(ax, named(layer.columns[across]), named(layer.columns[up]))
     west, east, south, north = extent_of(layer)
     ax.set_xlim(west, east)
     ax.set_ylim(south, north)
@@ -129,8 +129,13 @@ def upright(values: Any, layer: Layer) -> Any:
     return values.transpose(across_up(layer)[::-1])
 
 
-def levels_of(values: Floats, shares: Sequence[float], noise: float = 0.0) -> dict[float, float]:
-    """Return the level that encloses each share of what is drawn, where that is above the noise.
+def levels_of(
+    values: Floats, shares: Sequence[float], noise: Floats | None = None
+) -> dict[float, float]:
+    """Return the level that encloses each share of what is drawn, where noise leaves it a place.
+
+    Left out are levels that are not well above the typical noise, and those that much of the map is
+    as near to as its noise is large: their lines would wander through what is flat.
 
     >>> levels_of(np.array([[4.0, 3.0], [2.0, 1.0]]), (0.4, 0.7))
     {0.4: 4.0, 0.7: 3.0}
@@ -143,19 +148,26 @@ def levels_of(values: Floats, shares: Sequence[float], noise: float = 0.0) -> di
     levels: dict[float, float] = {}
     for share in shares:
         level = float(finite[min(int(np.searchsorted(sums, share * total)), len(finite) - 1)])
-        if level > max(noise, 0.0) and level not in levels.values():
-            levels[share] = level
+        if level <= 0 or level in levels.values():
+            continue
+        if noise is not None:
+            near = (np.abs(values - level) < noise).mean()
+            if level <= _PLAIN * float(np.nanmedian(noise)) or near > _FLAT:
+                continue
+        levels[share] = level
     return levels
 
 
 def _enclose(ax: Any, layer: Layer) -> None:
     """Draw contours that enclose shares of what is drawn."""
-    noise = 0.0 if layer.noise is None else float(np.nanmedian(layer.noise))
-    levels = levels_of(layer.values, SHARES, _PLAIN * noise)
-    draw_contours(ax, layer, sorted(levels.values()), "white", "-")
+    levels = levels_of(layer.values, SHARES, layer.noise)
+    told = ", ".join(in_percent(share) for share in sorted(levels))
+    draw_contours(ax, layer, sorted(levels.values()), "white", "-", told)
 
 
-def draw_contours(ax: Any, layer: Layer, levels: Sequence[float], colour: str, dashes: Any) -> bool:
+def draw_contours(
+    ax: Any, layer: Layer, levels: Sequence[float], colour: str, dashes: Any, label: str
+) -> bool:
     """Draw thin lines with an edge of the other lightness; tell whether there are any."""
     from matplotlib import patheffects
     from matplotlib.colors import to_rgb
@@ -172,6 +184,7 @@ def draw_contours(ax: Any, layer: Layer, levels: Sequence[float], colour: str, d
         linewidths=0.8,
         linestyles=dashes,
     )
+    drawn.set_label(label)
     stroke = patheffects.withStroke(linewidth=1.8, foreground=edge, alpha=0.55)
     drawn.set_path_effects([stroke])
     return True
@@ -237,30 +250,29 @@ def _cells(mask: Mask, extent: tuple[float, float, float, float]) -> Any:
     return Path(vertices, np.array(codes, dtype=Path.code_type))
 
 
-def legend_of(ax: Any) -> list[str]:
-    """Return what lines and hatching on a map are, where there are any."""
-    lines = []
-    contours = [c for c in ax.collections if type(c).__name__ == "QuadContourSet"]
-    if contours:
-        shares = [in_percent(share) for share in sorted(SHARES)][: len(contours[0].levels)]
-        lines.append(f"lines enclose {', '.join(shares)}")
+def legend_of(ax: Any, layer: Layer) -> list[str]:
+    """Return what lines and hatching on a map are, where there are any, and what it rests on."""
+    lines = [] if layer.caveat is None else [layer.caveat]
+    lines += [
+        f"lines enclose {drawn.get_label()}"
+        for drawn in ax.collections
+        if str(drawn.get_label()).endswith("%")
+    ]
     if any(patch.get_label() == "noise" for patch in ax.patches):
         lines.append("hatched: less than the noise")
     return lines
 
 
-def add_bar(ax: Any, image: Any, unit: str, style: Style, *, beside: bool, log: bool) -> Any:
-    """Put a colour bar beside a map, and say what it shows.
+def add_bar(ax: Any, image: Any, unit: str, style: Style, *, log: bool) -> Any:
+    """Put a colour bar beside a map, as high as it is, and say what it shows.
 
-    In a figure of ours it is as high as the map, and the layout makes room for it; in another it
-    takes some of the room of the axes.
+    Where nothing lays out the figure it takes some of the room of the axes instead.
     """
-    place = {"ax": ax, "pad": 0.02} if beside else {"cax": ax.inset_axes((1.02, 0, 0.03, 1))}
+    laid_out = ax.figure.get_layout_engine() is not None
+    place = {"cax": ax.inset_axes((1.02, 0, 0.03, 1))} if laid_out else {"ax": ax, "pad": 0.02}
     bar = ax.figure.colorbar(image, extend="min" if log else "neither", **place)
     size = 0.9 * style.text
-    room = 72 * float((ax.get_position().height) * ax.figure.get_figheight())
-    letters = max(int(room / (0.5 * size)), 12)
-    text = unit if len(unit) <= letters else textwrap.fill(unit, letters)
-    bar.set_label(text, parse_math=False, fontsize=size)
+    room = 72 * ax.get_position().height * ax.figure.get_figheight()
+    bar.set_label(fitted(unit, room, size), parse_math=False, fontsize=size)
     bar.outline.set_linewidth(0.5)
     return bar

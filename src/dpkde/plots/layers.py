@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+STANDS_OUT = 5.0
+"""Standard errors that noise alone hardly ever exceeds, wherever one looks."""
 SCALES = ("density", "kde")
 _FINE = {1: (8.0, 300, 2000), 2: (3.0, 160, 500)}
 """Of one and of two columns: places in a bandwidth, and how many at least and at most."""
@@ -65,6 +67,16 @@ class Layer:
     types: tuple[ColumnType, ...]
     unit: str
     turned: bool = False
+
+    @property
+    def caveat(self) -> str | None:
+        """What anyone who looks at it should know, in a line."""
+        if self.noise is None:
+            return "of the fitted model, whose errors are not known"
+        with np.errstate(all="ignore"):
+            if not (self.values > STANDS_OUT * self.noise).any() and self.noise.any():
+                return "nothing stands out from the noise"
+        return None
 
     @property
     def drowned(self) -> NDArray[np.bool_]:
@@ -132,22 +144,13 @@ def density_of(release: Answering, denoised: bool | None) -> Density | None:
 
 def layer_of(release: Answering, kept: tuple[int, ...], wish: Wish) -> Layer:
     """Return what is drawn of one or two columns of a release."""
+    check_space(release.plan.frame)
     density = density_of(release, wish.denoised)
-    whole = kept == tuple(range(release.dim))
     noisy: Answering | None = release
-    if not whole:
-        try:
-            noisy = release.marginal(kept)
-        except ParameterError:
-            # Tables that have no marginals may have a model that has.
-            density = _modelled(release)
-            if density is None or wish.denoised is False:
-                raise
-            noisy = None
-        density = None if density is None else density.marginal(kept)
+    if kept != tuple(range(release.dim)):
+        noisy, density = _marginals(release, kept, density, wish.denoised)
     frame = (noisy.plan if noisy is not None else _known(density)).frame
     names = tuple(names_of(release)[column] for column in kept)
-    check_space(frame)
     ends = ends_of(frame, names, wish.bounds, (2,) * len(kept))
     shape = fine_enough(frame, ends, noisy) if wish.shape is None else wish.shape
     sizes = sizes_of(shape, len(kept))
@@ -174,10 +177,27 @@ def _known(density: Density | None) -> Density:
     return density
 
 
-def _modelled(release: Answering) -> Density | None:
-    """Return the density of a model, whatever it leaves out."""
+def _marginals(
+    release: Answering, kept: tuple[int, ...], density: Density | None, denoised: bool | None
+) -> tuple[Answering | None, Density | None]:
+    """Return what answers for some columns, and their density.
+
+    Tables that have no marginals may have a model that has: then nothing is known of its noise.
+    """
     try:
-        return release.denoise()
+        noisy = release.marginal(kept)
+    except ParameterError as error:
+        model = None if denoised is False else _modelled(release, kept)
+        if model is None:
+            raise error from None
+        return None, model
+    return noisy, None if density is None else density.marginal(kept)
+
+
+def _modelled(release: Answering, kept: tuple[int, ...]) -> Density | None:
+    """Return the density of some columns of a model, whatever it leaves out."""
+    try:
+        return release.denoise().marginal(kept)
     except ParameterError:
         return None
 

@@ -11,7 +11,7 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.families.registry import FAMILIES
 from dpkde.planning.plan import Plan, plan
-from dpkde.plots.style import DASHES, MARKS, Style, add_remarks, check_matplotlib
+from dpkde.plots.style import DASHES, MARKS, PAGE_WIDTH, Style, add_remarks, check_matplotlib
 
 _STEPS = 13
 """Predictions along each axis."""
@@ -85,7 +85,7 @@ def plot_prospects(
         if panels is None:
             from dpkde.plots.figure import new_figure
 
-            figure = new_figure(style, 0.5 * style.width + 0.4)
+            figure = new_figure(style, 0.5 * style.width + 0.9)
             panels = figure.subplots(1, 2, sharey=True)
         elif len(np.ravel(panels)) != 2:
             raise ParameterError("axes must be two, for ε and for n")
@@ -98,7 +98,12 @@ def plot_prospects(
         letter = _LETTERS[name]
         add_remarks(left, [f"n = {expected_rows:,}"], None, style)
         add_remarks(right, [f"{letter} = {float(asked[0]):.4g}"], None, style)
-        left.legend(loc="best", handlelength=3)
+        handles, names = left.get_legend_handles_labels()
+        if figure is None:
+            left.legend(loc="best", handlelength=3)
+        else:
+            few = 1 if style.width < PAGE_WIDTH else 2
+            figure.legend(handles, names, loc="outside lower center", ncols=few, handlelength=3)
         if title is not None:
             left.figure.suptitle(title, parse_math=False)
     return axes if figure is None else figure

@@ -7,6 +7,7 @@ families differ in their dashes and marks, too.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -159,6 +160,28 @@ def named(name: str, most: int = _LONGEST) -> str:
     """
     shown = "".join(letter if letter.isprintable() else "�" for letter in name)
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def fitted(text: str, points: float, size: float) -> str:
+    r"""Return text in lines that fit into so many points, where letters are of this size.
+
+    >>> fitted("share per unit of lon × lat", 80, 8)
+    'share per unit of\nlon × lat'
+    """
+    letters = max(int(points / (0.52 * size)), 8)
+    return text if len(text) <= letters else textwrap.fill(text, letters)
+
+
+def name_sides(ax: Any, across: str, up: str) -> None:
+    """Give axes their names, in as many lines as they need; keep what is at their ends apart."""
+    box, figure = ax.get_position(), ax.figure
+    size = float(ax.xaxis.label.get_size())
+    room = 72 * box.width * figure.get_figwidth(), 72 * box.height * figure.get_figheight()
+    ax.set_xlabel(fitted(across, room[0], size), parse_math=False)
+    ax.set_ylabel(fitted(up, room[1], size), parse_math=False)
+    offset = ax.yaxis.get_offset_text()  # remarks begin where it ended
+    offset.set_horizontalalignment("right")
+    offset.set_x(-0.01)
 
 
 def moments(values: Any, kind: ColumnType) -> Any:
