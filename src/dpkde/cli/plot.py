@@ -28,13 +28,14 @@ def plot(
 
     Example: dpkde plot trips.dpkde -o map.png --log
     """
-    from dpkde.plots.figure import save
     from dpkde.plots.layers import kept_of, names_of
     from dpkde.release.progress import progress
     from dpkde.release.release import Release
 
     output = options["output"]
     request.check_picture(output)
+    from dpkde.plots.figure import save  # where matplotlib is there
+
     if len(releases) > 2:
         raise ParameterError(f"one release is drawn, or two are compared, got {len(releases)}")
     first, *others = [Release.load(path) for path in releases]

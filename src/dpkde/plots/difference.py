@@ -173,7 +173,7 @@ def _map(ax: Any, layer: Layer, exceeds: Any, style: Style, look: Look, second: 
         noise = 0.0 if layer.noise is None else float(np.nanmedian(layer.noise))
         steps = [step * most for step in _STEPS if step * most > 2 * noise]
         levels = sorted([*steps, *(-step for step in steps)])
-        dashes = ["--" if height < 0 else "-" for height in levels]
+        dashes = ["dashed" if height < 0 else "solid" for height in levels]
         if draw_contours(ax, layer, levels, style.ink, dashes, "difference"):
             remarks.append(f"dashed: {second} is denser")
     if look.hatch and draw_hatching(ax, layer, ~exceeds, style.ink, 0.3) is not None:

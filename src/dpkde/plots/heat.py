@@ -162,7 +162,7 @@ def _enclose(ax: Any, layer: Layer) -> None:
     """Draw contours that enclose shares of what is drawn."""
     levels = levels_of(layer.values, SHARES, layer.noise)
     told = ", ".join(in_percent(share) for share in sorted(levels))
-    draw_contours(ax, layer, sorted(levels.values()), "white", "-", told)
+    draw_contours(ax, layer, sorted(levels.values()), "white", "solid", told)
 
 
 def draw_contours(

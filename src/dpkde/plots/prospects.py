@@ -140,7 +140,7 @@ def _draw(
         ax.plot(
             *(places, [each.get(name, np.nan) for each in errors]),
             color=style.lines[number % len(style.lines)],
-            linestyle=":" if model else DASHES[number % len(DASHES)],
+            linestyle="dotted" if model else DASHES[number % len(DASHES)],
             marker=None if model else MARKS[number % len(MARKS)],
             markersize=3.5,
             label=name,

@@ -37,7 +37,7 @@ MAP = "viridis"
 LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's colours, which the colour-blind tell apart."""
 DARK_LINES = ("#56b4e9", "#e69f00", "#3dc89b", "#cc79a7", "#f0e442", "#4a97d2", "#ffffff")
-DASHES = ("-", "--", "-.", ":")
+DASHES = ("solid", "dashed", "dashdot", "dotted")
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
 
 PAGE, INK = "#ffffff", "#222222"
