@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import re
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +68,11 @@ def test_without_matplotlib(release: dpkde.Release, monkeypatch: pytest.MonkeyPa
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for draw in (release.plot, lambda: dpkde.plot_difference(release, release)):
+    ways: list[Callable[[], Any]] = [
+        release.plot,
+        lambda: dpkde.plot_difference(release, release),
+    ]
+    for draw in ways:
         with pytest.raises(dpkde.ParameterError, match=r"pip install 'dpkde\[plot\]'") as caught:
             draw()
         assert len(str(caught.value).splitlines()) == 1

@@ -576,7 +576,7 @@ class Answering:
 
         One column: a curve, with a band that holds the KDE of the data with probability `level` at
         each place on its own. Two: a map in colours, whose contours enclose 50, 80 and 95% of what
-        is drawn, hatched where the noise exceeds it. Three to six: the marginals of all columns and
+        is drawn (but for those that noise leaves no place), hatched where the noise exceeds it. Three to six: the marginals of all columns and
         of all pairs, in a corner plot. It takes one more package: ``pip install 'dpkde[plot]'``.
 
         What is drawn is the proper density, `denoise`, where the table itself has one (`Spline`);
@@ -629,7 +629,8 @@ class Answering:
         ``figure.savefig("map.png")`` writes PNG, SVG and PDF, the same bytes each time. Settings of
         matplotlib (rcParams) stay as they are.
 
-        A map of splines takes well below a second, other families some seconds.
+        A map of splines costs what `grid` and `denoise` cost; other families are asked place by
+        place.
         """
         from dpkde.plots.density import plot
         from dpkde.plots.heat import Look
