@@ -4,8 +4,8 @@
 
 With ``taxi.npz`` in the folder the table is that of `benchmarks/accuracy.py`, else it is generated.
 Each picture is drawn and written in a process of its own, which has loaded machine code but drawn
-nothing yet: matplotlib is imported within the time. The run that took least is told, with the seconds
-that the slowest took, and the processor's seconds, which is what others on the machine do not add to.
+nothing yet: matplotlib is imported within the time. Told are the run that took least, the seconds
+that the slowest took, and the processor's seconds, to which others on the machine do not add.
 """
 
 from __future__ import annotations

@@ -51,45 +51,48 @@ def draw_corner(
             shape = wish.shape if wish.shape is not None or len(part) == 1 else _PANEL
             asked = replace(wish, bounds=own, shape=shape)
             layers[part] = layer_of(release, tuple(kept[place] for place in part), asked)
-    figure = None
-    if grid is None:
-        from dpkde.plots.figure import new_figure
+    with style.applied():
+        figure = None
+        if grid is None:
+            from dpkde.plots.figure import new_figure
 
-        figure = new_figure(style, style.width)
-        grid = figure.subplots(count, count, squeeze=False)
-    remarks: list[str] = []
-    for row in range(count):
-        for column in range(count):
-            panel = grid[row, column]
-            if column > row:
-                panel.set_axis_off()
-                continue
-            if column == row:
-                draw_curve(panel, layers[(row,)], style, log=look.log)
-                panel.set_yticks([], minor=False)
-                panel.set_yticks([], minor=True)
-                panel.set_ylabel("")
-            else:
-                layer = replace(layers[column, row], turned=False)
-                draw_heat(panel, layer, look)
-                panel.set_aspect("auto")
-                remarks += [remark for remark in legend_of(panel, layer) if remark not in remarks]
-            _bare(panel, row == count - 1, column == 0 < row)
-    scale = layers[(0,)].unit.partition(":")[0]
-    lines = [f"{scale}, each panel up to its own highest", *remarks]
-    if wish.level is not None and any(layer.band is not None for layer in layers.values()):
-        lines.append(f"bands: {in_percent(wish.level)} interval at each place")
-    text = grid[0, count - 1].text(
-        *(1.0, 1.0, "\n".join(lines)),
-        transform=grid[0, count - 1].transAxes,
-        ha="right",
-        va="top",
-        fontsize=0.9 * style.text,
-    )
-    text.set_in_layout(False)  # it lies over what is empty
-    if title is not None:
-        grid[0, 0].figure.suptitle(title, parse_math=False)
-    return axes if figure is None else figure
+            figure = new_figure(style, style.width)
+            grid = figure.subplots(count, count, squeeze=False)
+        remarks: list[str] = []
+        for row in range(count):
+            for column in range(count):
+                panel = grid[row, column]
+                if column > row:
+                    panel.set_axis_off()
+                    continue
+                if column == row:
+                    draw_curve(panel, layers[(row,)], style, log=look.log)
+                    panel.set_yticks([], minor=False)
+                    panel.set_yticks([], minor=True)
+                    panel.set_ylabel("")
+                else:
+                    layer = replace(layers[column, row], turned=False)
+                    draw_heat(panel, layer, look)
+                    panel.set_aspect("auto")
+                    remarks += [
+                        remark for remark in legend_of(panel, layer) if remark not in remarks
+                    ]
+                _bare(panel, row == count - 1, column == 0 < row)
+        scale = layers[(0,)].unit.partition(":")[0]
+        lines = [f"{scale}, each panel up to its own highest", *remarks]
+        if wish.level is not None and any(layer.band is not None for layer in layers.values()):
+            lines.append(f"bands: {in_percent(wish.level)} interval at each place")
+        text = grid[0, count - 1].text(
+            *(1.0, 1.0, "\n".join(lines)),
+            transform=grid[0, count - 1].transAxes,
+            ha="right",
+            va="top",
+            fontsize=0.9 * style.text,
+        )
+        text.set_in_layout(False)  # it lies over what is empty
+        if title is not None:
+            grid[0, 0].figure.suptitle(title, parse_math=False)
+        return axes if figure is None else figure
 
 
 def _ends(wish: Wish, count: int) -> list[Any] | None:

@@ -37,16 +37,16 @@ def plot(
     style, kept = Style.of(width, dark), kept_of(release, columns)
     if (points is not None or outlines is not None) and len(kept) != 2:
         raise ParameterError("points and outlines go on a map, of two columns")
+    if len(kept) > 2:
+        if ax is not None:
+            raise ParameterError(
+                f"{len(kept)} columns are drawn on {len(kept)} × {len(kept)} axes: pass axes="
+            )
+        return draw_corner(release, kept, wish, style, axes, look, title)
+    if axes is not None:
+        raise ParameterError("axes= is for three columns or more: pass one as ax=")
+    layer = layer_of(release, kept, wish)
     with style.applied():
-        if len(kept) > 2:
-            if ax is not None:
-                raise ParameterError(
-                    f"{len(kept)} columns are drawn on {len(kept)} × {len(kept)} axes: pass axes="
-                )
-            return draw_corner(release, kept, wish, style, axes, look, title)
-        if axes is not None:
-            raise ParameterError("axes= is for three columns or more: pass one as ax=")
-        layer = layer_of(release, kept, wish)
         figure = None
         if ax is None:
             from dpkde.plots.figure import new_figure

@@ -9,11 +9,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from dpkde.plots.style import DPI, Style, check_picture
+from dpkde.plots.style import DPI, Style, check_picture, set_aside
 
 _UNDATED: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": "dpkde"},
@@ -44,7 +43,7 @@ class Picture(Figure):
         about = {**_UNDATED.get(str(kind).lower(), {}), **(settings.pop("metadata", None) or {})}
         if str(kind).lower() in _UNDATED:
             settings["metadata"] = about
-        with mpl.rc_context(_ALIKE):
+        with set_aside(_ALIKE):
             super().savefig(fname, **settings)
 
     def _repr_png_(self) -> bytes:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpkde.densities.base import Density
 from dpkde.errors import ParameterError
+from dpkde.numerics.numbers import is_real
 from dpkde.release.boxes import number_of
 from dpkde.release.differences import whole_of
 from dpkde.release.maps import centers_of, check_space, ends_of, grid, sizes_of
@@ -101,6 +102,8 @@ class Wish:
             raise ParameterError(f"scale must be 'density' or 'kde', got {self.scale!r}")
         if self.denoised not in (None, True, False):
             raise ParameterError(f"denoised must be True, False or None, got {self.denoised!r}")
+        if self.level is not None and not (is_real(self.level) and 0 < self.level < 1):
+            raise ParameterError(f"level must be between 0 and 1, or None, got {self.level!r}")
 
 
 def kept_of(release: Answering, columns: Any) -> tuple[int, ...]:

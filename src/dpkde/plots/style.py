@@ -8,7 +8,8 @@ families differ in their dashes and marks, too.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
@@ -42,6 +43,9 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X")
 
 PAGE, INK = "#ffffff", "#222222"
 DARK_PAGE, DARK_INK = "#14181d", "#dde3ea"
+
+
+_ALONE = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -126,10 +130,21 @@ class Style:
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Draw by this style inside; the reader's own settings are as before at the end."""
-        import matplotlib as mpl
-
-        with mpl.rc_context(self.settings):
+        with set_aside(self.settings):
             yield
+
+
+@contextmanager
+def set_aside(settings: Mapping[str, Any]) -> Iterator[None]:
+    """Have these settings of matplotlib inside, in one thread at a time.
+
+    They belong to the whole process: threads that changed them at once would put back those of one
+    another in place of the reader's.
+    """
+    import matplotlib as mpl
+
+    with _ALONE, mpl.rc_context(dict(settings)):
+        yield
 
 
 def check_matplotlib() -> None:

@@ -575,9 +575,10 @@ class Answering:
         """Return a picture of this release: a matplotlib figure, or the axes that were passed.
 
         One column: a curve, with a band that holds the KDE of the data with probability `level` at
-        each place on its own. Two: a map in colours, whose contours enclose 50, 80 and 95% of what
-        is drawn (but for those that noise leaves no place), hatched where the noise exceeds it. Three to six: the marginals of all columns and
-        of all pairs, in a corner plot. It takes one more package: ``pip install 'dpkde[plot]'``.
+        each place on its own. Two: a map in colours, hatched where the noise exceeds what is drawn;
+        contours enclose 50, 80 and 95% of it, but for those that the noise leaves no place. Three
+        to six: the marginals of all columns and of all pairs, in a corner plot. It takes one more
+        package: ``pip install 'dpkde[plot]'``.
 
         What is drawn is the proper density, `denoise`, where the table itself has one (`Spline`);
         else the noisy answers of `kde`, by the integral of the kernel. Either is a share of the
