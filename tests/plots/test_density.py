@@ -391,6 +391,33 @@ def test_names_are_no_formulas(tmp_path: Any) -> None:
     release.plot(names[1], shape=9).savefig(tmp_path / "m.svg")
 
 
+@dataclasses.dataclass(frozen=True)
+class Quarters(dpkde.CustomFamily):
+    """How many records lie in each quarter of the line: a family of a caller's."""
+
+    name: ClassVar[str] = "quarters"
+    version: ClassVar[int] = 1
+
+    def limits(self, frame: Any) -> dpkde.Limits:
+        return dpkde.Limits(cells=4, l1=1.0, l2=1.0, linf=1.0)
+
+    def f(self, x: Any, drawn: Any) -> Any:
+        return np.eye(4)[int(np.clip((x[0] + 5) // 2.5, 0, 3))]
+
+    def g(self, y: Any, drawn: Any) -> Any:
+        return np.eye(4)[int(np.clip((y[0] + 5) // 2.5, 0, 3))]
+
+
+def test_a_family_of_the_callers() -> None:
+    """It is asked place by place; its intervals are those that it has."""
+    release = dpkde.publish(
+        POINTS[:500, :1], kernel=dpkde.Gaussian(0.1), bounds=[(0, 1)], epsilon=5, family=Quarters()
+    )
+    x, y = release.plot(shape=8, scale="kde").axes[0].lines[0].get_data()
+    assert y == pytest.approx(release.kde(x[:, np.newaxis]), abs=1e-12)
+    assert "<img" in release._repr_html_()
+
+
 def test_views(plane: dpkde.Release, solid: dpkde.Release) -> None:
     wider = plane.with_kernel(dpkde.Gaussian(0.2))
     image = _image(wider.plot(shape=8))

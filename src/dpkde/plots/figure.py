@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import secrets
 import warnings
 from os import PathLike
 from pathlib import Path
@@ -13,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from dpkde.plots.style import DPI, Style, check_picture, set_aside
+from dpkde.tables.maps import aside
 
 _UNDATED: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": "dpkde"},
@@ -62,14 +62,5 @@ def new_figure(style: Style, height: float) -> Picture:
 
 def save(figure: Any, path: str | PathLike[str]) -> None:
     """Write a figure to a file, put into its place when it is complete."""
-    target = check_picture(path)
-    temporary = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
-    try:
+    with aside(check_picture(path)) as temporary:
         figure.savefig(temporary, dpi=DPI)
-        temporary.replace(target)
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise type(error)(error.errno, error.strerror, str(target)) from None
-    finally:
-        temporary.unlink(missing_ok=True)
