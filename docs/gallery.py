@@ -16,7 +16,7 @@ from pathlib import Path
 from PIL import Image
 
 HERE = Path(__file__).parent
-COLOURS = 200
+COLOURS = 256
 """Of a picture that is kept: a third of the bytes, and no eye tells."""
 
 

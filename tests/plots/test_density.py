@@ -95,6 +95,8 @@ def test_a_curve_and_its_band(line: dpkde.Release) -> None:
         assert {(round(a, 9), round(b, 9)) for a, b in pairs} <= band
     assert "90% interval" in " ".join(text.get_text() for text in ax.texts)
     assert not line.plot(shape=9, level=None).axes[0].collections
+    for bounds in ((0.2, 0.4), [(0.2, 0.4)]):
+        assert line.plot(shape=9, bounds=bounds).axes[0].get_xlim() == (0.2, 0.4)
     raw = line.plot(shape=50, denoised=False, scale="kde").axes[0].lines[0].get_ydata()
     assert raw == pytest.approx(line.kde(x[:, None]), abs=1e-12)
 

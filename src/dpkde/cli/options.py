@@ -169,8 +169,8 @@ TABLE = (
            "marginals. Default: all."),
     Option("log", "plot", bool, "A logarithmic scale, from the typical noise up."),
     Option("denoised", "plot", bool,
-           "The denoised density, or the noisy answers. Default: the first, where the table itself has "
-           "one (spline).", off=True),
+           "The denoised density, or the noisy answers. Default: the first, where the table itself "
+           "has one (spline).", off=True),
     Option("outlines", "plot", Path, "Lines, polygons and points to draw on a map: GeoJSON."),
     Option("extent", "plot", str,
            "Bounds of the picture, low:high for each column drawn; one pair serves all. Default: "

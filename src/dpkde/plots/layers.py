@@ -154,7 +154,9 @@ def layer_of(release: Answering, kept: tuple[int, ...], wish: Wish) -> Layer:
         noisy, density = _marginals(release, kept, density, wish.denoised)
     frame = (noisy.plan if noisy is not None else _known(density)).frame
     names = tuple(names_of(release)[column] for column in kept)
-    ends = ends_of(frame, names, wish.bounds, (2,) * len(kept))
+    one = isinstance(wish.bounds, (tuple, list)) and all(map(is_real, wish.bounds))
+    pairs = [wish.bounds] if one and len(kept) == 1 else wish.bounds
+    ends = ends_of(frame, names, pairs, (2,) * len(kept))
     shape = fine_enough(frame, ends, noisy) if wish.shape is None else wish.shape
     sizes = sizes_of(shape, len(kept))
     scale, integral = _scaled(release if noisy is None else noisy, wish.scale, density)

@@ -612,8 +612,8 @@ class Answering:
             pairs, in the order of the columns; and GeoJSON, something with a
             ``__geo_interface__``, or a list of these, with coordinates as in `mass`.
         bounds, shape
-            As for `grid`, of the columns that are drawn. None: those of the release, and cells
-            fine enough for the kernel.
+            As for `grid`, of the columns that are drawn; for a corner plot the shape is one number.
+            None: those of the release, and cells fine enough for the kernel.
         title
             Put above it.
         width
