@@ -46,6 +46,7 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/hashing.py
 	$(BIN)/python benchmarks/text.py
 	$(BIN)/python benchmarks/units.py
+	$(BIN)/python benchmarks/pictures.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	$(BIN)/python benchmarks/sources.py --rows 5000000 --postgres 500000
 	$(BIN)/python benchmarks/clusters.py --rows 4000000

@@ -80,7 +80,7 @@ def test_names_and_files_exist(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["curator.md", "analyst.md", "ledger.md", "parts.md", "choosing.md"]
+    "name", ["curator.md", "analyst.md", "ledger.md", "parts.md", "choosing.md", "gallery.md"]
 )
 def test_commands_of_the_tutorials_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -94,7 +94,7 @@ def test_commands_of_the_tutorials_run(
         if line.startswith("dpkde ")
     ]
     assert len(commands) >= (1 if name == "choosing.md" else 3)
-    if name == "analyst.md":
+    if name in ("analyst.md", "gallery.md"):
         commands.insert(0, "dpkde publish trips.csv -o trips.dpkde --settings trips.toml")
     for command in commands:
         words = shlex.split(command)[1:]
@@ -120,6 +120,19 @@ def test_the_two_commands_of_the_readme(
     assert answers[0] == "east,north,kde,standard_error,sampling_error"
     kde, error = map(float, answers[1].split(",")[2:4])
     assert abs(kde - 0.053) < 8 * error + 0.01  # by the exact KDE of the demo's city
+
+
+def test_the_gallery_has_the_pictures_of_its_code() -> None:
+    """One for each block that writes one, and shown on the page below it; each is small."""
+    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    written = re.findall(r'savefig\("(\w+\.png)"', text)
+    assert len(written) >= 10
+    assert re.findall(r"\]\(gallery/([^)]+)\)", text) == written
+    assert sorted(written) == sorted(path.name for path in (ROOT / "docs/gallery").iterdir())
+    for name in written:
+        picture = (ROOT / "docs" / "gallery" / name).read_bytes()
+        assert picture.startswith(b"\x89PNG")
+        assert len(picture) < 100_000
 
 
 def _prepare(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ EXTRAS: dict[str, str | tuple[str, ...]] = {
     "dask": "dpkde.dask",
     "dp_accounting": "dpkde.privacy.ledger.reference",
     "fsspec": "dpkde.tables.places",
-    "matplotlib": ("dpkde.demo", "dpkde.privacy.ledger.picture"),
+    "matplotlib": ("dpkde.demo", "dpkde.plots"),
     "narwhals": "dpkde.tables.frames",
     "opendp": "dpkde.privacy.laws.opendp",
     "pandas": "dpkde.dask",

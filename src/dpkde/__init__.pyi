@@ -41,6 +41,7 @@ from dpkde.kernels import RationalQuadratic as RationalQuadratic
 from dpkde.planning.plan import Plan as Plan
 from dpkde.planning.plan import plan as plan
 from dpkde.planning.promise import Promise as Promise
+from dpkde.plots.difference import plot_difference as plot_difference
 from dpkde.privacy.audit import audit as audit
 from dpkde.privacy.ledger.ledger import Ledger as Ledger
 from dpkde.privacy.statement import PrivacyStatement as PrivacyStatement

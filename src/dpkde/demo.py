@@ -80,18 +80,14 @@ def main(folder: str = "demo", people: int = 100_000) -> None:
 def draw(panels: list[tuple[str, NDArray[np.float64]]], path: Path) -> None:
     """Draw heat maps side by side, on one scale."""
     try:
-        import matplotlib as mpl
+        from matplotlib.figure import Figure
     except ImportError:
-        print("no picture: it needs one more package, pip install matplotlib")
+        print("no picture: it needs one more package, pip install 'dpkde[plot]'")
         return
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
     top = max(float(panels[0][1].max()), 1e-9)
-    figure, axes = plt.subplots(
-        2, 2, figsize=(10, 5.8), layout="constrained", sharex=True, sharey=True
-    )
+    figure = Figure(figsize=(10, 5.8), layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True, sharey=True)
     extent = (*BOUNDS[0], *BOUNDS[1])
     for axis, (title, values) in zip(axes.flat, panels, strict=True):
         height = len(values) // 100
@@ -111,7 +107,6 @@ def draw(panels: list[tuple[str, NDArray[np.float64]]], path: Path) -> None:
         axis.set_ylabel("north (km)")
     figure.colorbar(image, ax=axes, label="kernel density estimate", shrink=0.8)
     figure.savefig(path, dpi=110)
-    plt.close(figure)
     print(f"picture: {path}")
 
 

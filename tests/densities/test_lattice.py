@@ -231,3 +231,44 @@ def test_means_of_profiles() -> None:
     slow = kernel.profile(np.subtract.outer(y, t)).mean(axis=1)
     assert np.allclose(mean_profile(kernel, 0.0, 1.0, y), slow, atol=1e-9)
     assert np.allclose(mean_profile(kernel, 0.5, 0.5, y), kernel.profile(y - 0.5))
+
+
+@pytest.mark.parametrize("kernel", [*SMOOTH, *KINKED], ids=repr)
+def test_a_grid_is_its_places(kernel: Kernel) -> None:
+    """Axis by axis as place by place; strips and columns in another order included."""
+    axes = [np.linspace(-2, 4, 9), np.linspace(-0.5, 2.5, 7)]
+    places = np.array(list(product(*axes)))
+    for density in (_density(kernel, 1 if kernel in SMOOTH else 4), _strips(kernel)):
+        swapped = density.marginal([1, 0])
+        for some, ends, queries in (
+            (density, axes, places),
+            (swapped, axes[::-1], np.array(list(product(*axes[::-1])))),
+        ):
+            values = some.kde_on_grid(ends)
+            assert values.shape == tuple(map(len, ends))
+            assert values.ravel() == pytest.approx(some.kde(queries), rel=1e-9, abs=1e-14)
+        assert swapped.kde(places[:, ::-1]) == pytest.approx(density.kde(places), rel=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [*SMOOTH, *KINKED], ids=repr)
+@pytest.mark.parametrize("column", [0, 1])
+def test_a_marginal_is_an_integral(kernel: Kernel, column: int) -> None:
+    """Of the density along the other column, by Gauss points; of strips, too."""
+    here = np.linspace(-1, 3, 11)
+    for density in (_density(kernel, 1 if kernel in SMOOTH else 4), _strips(kernel)):
+        points, masses = gauss_points(np.linspace(-14, 16, 601))
+        pairs = np.array(list(product(here, points)))
+        rows = pairs if column == 0 else pairs[:, ::-1]
+        expected = density.density(rows).reshape(len(here), -1) @ masses
+        marginal = density.marginal([column])
+        assert marginal.density(here[:, np.newaxis]) == pytest.approx(expected, rel=1e-5, abs=1e-9)
+
+
+def test_no_marginal_where_the_kernel_is_no_product() -> None:
+    turned = dpkde.Gaussian([[0.5, 0.1], [0.1, 0.5]])
+    with pytest.raises(dpkde.ParameterError, match="no product over the columns"):
+        _density(turned).marginal([0])
+    axes = [np.linspace(-1, 1, 3), np.linspace(0, 1, 2)]
+    places = np.array(list(product(*axes)))
+    density = _density(turned)
+    assert density.kde_on_grid(axes).ravel() == pytest.approx(density.kde(places))

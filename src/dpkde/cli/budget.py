@@ -44,11 +44,10 @@ def show(options: Options, ledger: LedgerFile) -> None:
     Example: dpkde budget show ledger.db --dataset trips
     """
     from dpkde.privacy.ledger.ledger import Ledger
-    from dpkde.privacy.ledger.picture import check_picture, draw
 
     picture: Path | None = options["plot"]
     if picture is not None:
-        request.check_writable(check_picture(picture))
+        request.check_picture(picture)
     opened = Ledger.open(ledger)
     names = opened.datasets if options["dataset"] is None else (options["dataset"],)
     if picture is not None or options["part"] is not None:
@@ -56,7 +55,10 @@ def show(options: Options, ledger: LedgerFile) -> None:
     for name in names:
         account = opened.account(name)
         if picture is not None:
-            draw(account, picture)
+            from dpkde.plots.budget import plot_budget
+            from dpkde.plots.figure import save
+
+            save(plot_budget(account), picture)
         _show(opened.path, account, options["part"], options["json"], options["in_advance"])
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,9 +15,6 @@ from dpkde.cli.options import Options, whole
 from dpkde.cli.progress import bar
 from dpkde.cli.verb import verb
 from dpkde.errors import ParameterError
-
-if TYPE_CHECKING:
-    from dpkde.release.release import Release
 
 
 @verb("grid")
@@ -37,23 +35,23 @@ def grid(
     published, output = Release.load(release), options["output"]
     check_map(output, published.dim, options["crs"])
     request.check_writable(output)
-    ends = None if options["extent"] is None else _extent(options["extent"], published)
+    names = published.columns or [f"x{k + 1}" for k in range(published.dim)]
+    ends = None if options["extent"] is None else extent_of(options["extent"], names)
     with bar("asking", not options["quiet"]) as report, progress(report):
         drawn = published.grid(
-            _shape(options["shape"]), ends, assisted=False if options["plain"] else None
+            shape_of(options["shape"]), ends, assisted=False if options["plain"] else None
         )
         drawn.save(output, crs=options["crs"])
 
 
-def _extent(text: str, release: Release) -> list[tuple[float, float]]:
+def extent_of(text: str, columns: Sequence[str]) -> list[tuple[float, float]]:
     """Return the bounds of a map that were typed; one pair serves all columns."""
-    ends = request.pairs(text, "extent")
-    names = [plain(name) for name in release.columns or (f"x{k + 1}" for k in range(release.dim))]
+    ends, names = request.pairs(text, "extent"), [plain(name) for name in columns]
     if len(ends) == 1:
-        ends = ends * release.dim
-    if len(ends) != release.dim:
+        ends = ends * len(names)
+    if len(ends) != len(names):
         raise ParameterError(
-            f"extent must be low:high for each of {release.dim} columns, or once for all, got "
+            f"extent must be low:high for each of {len(names)} columns, or once for all, got "
             f"{text!r}"
         )
     for name, (low, high) in zip(names, ends, strict=True):
@@ -67,7 +65,7 @@ def _extent(text: str, release: Release) -> list[tuple[float, float]]:
     return ends
 
 
-def _shape(text: str) -> int | list[int]:
+def shape_of(text: str) -> int | list[int]:
     """Return a shape that was typed as 200x100, or as one number for all columns."""
     try:
         sizes = [whole(part) for part in text.lower().replace("×", "x").split("x")]

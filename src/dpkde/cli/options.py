@@ -106,6 +106,9 @@ TABLE = (
     Option("output", "publish", Path, "The release file to write.", short=("-o",), default=...),
     Option("output", "plan", Path, "Write the plan to this file, for dpkde publish --plan.",
            short=("-o",)),
+    Option("plot", "plan", Path,
+           "Draw the error to expect against ε and the number of rows, for each family, as .png, "
+           ".svg or .pdf (needs matplotlib)."),
     Option("plan", "sketch", Path, "The plan, a file that dpkde plan -o wrote.", default=...),
     Option("output", "sketch", Path, "The sketch to write. Secret.", short=("-o",), default=...),
     Option("unit", "sketch", str,
@@ -160,6 +163,28 @@ TABLE = (
            "Answer without the model that was fitted to the release, if there is one."),
     Option("quiet", "grid", bool, "Show no progress.", short=("-q",)),
     Option("quiet", "query", bool, "Show no progress and no notes.", short=("-q",)),
+    Option("output", "plot", Path,
+           "The picture to write: .png, .svg or .pdf (needs matplotlib). An old file of that name "
+           "is replaced.", short=("-o",), default=...),
+    Option("columns", "plot", str,
+           "Which columns to draw: lon,lat. One: a curve; two: a map; up to six: all their "
+           "marginals. Default: all."),
+    Option("log", "plot", bool, "A logarithmic scale, from the typical noise up."),
+    Option("denoised", "plot", bool,
+           "The denoised density, or the noisy answers. Default: the first, where the table itself "
+           "has one (spline).", off=True),
+    Option("outlines", "plot", Path, "Lines, polygons and points to draw on a map: GeoJSON."),
+    Option("extent", "plot", str,
+           "Bounds of the picture, low:high for each column drawn; one pair serves all. Default: "
+           "the release's."),
+    Option("shape", "plot", str,
+           "Number of places per column: 200x100, or one number for all. Default: as fine as the "
+           "kernel asks for."),
+    Option("title", "plot", str, "What to write above it."),
+    Option("width", "plot", float,
+           "How wide it is, in inches: 3.3 for a column of print, 7 (the default) for a page."),
+    Option("dark", "plot", bool, "For a dark page."),
+    Option("quiet", "plot", bool, "Show no progress.", short=("-q",)),
     Option("n", "sample", whole, "How many points to draw.", short=("-n",), default=1000),
     Option("output", "sample", Path,
            "The file to write, .csv or .parquet; an old file of that name is replaced. Default: "
@@ -274,7 +299,7 @@ TABLE = (
     Option("dataset", "budget-read", str, "Which data set. Default: the only one."),
     Option("part", "budget-show", str, "What is left for one part."),
     Option("plot", "budget-show", Path,
-           "Draw the budget over time, as .png, .pdf or .svg (needs matplotlib)."),
+           "Draw the budget over time, as .png, .svg or .pdf (needs matplotlib)."),
     Option("in_advance", "budget-show", bool,
            "Also show dp-accounting's ε, which holds if all releases had been fixed in advance; it "
            "decides nothing (needs dp-accounting)."),

@@ -29,8 +29,11 @@ def plan(options: Options) -> None:
     from dpkde.planning.plan import plan as planned
 
     output, dim, columns = options["output"], options["dim"], request.names(options["columns"])
+    picture = options["plot"]
     if output is not None:
         request.check_writable(output, "dpkde-plan")
+    if picture is not None:
+        request.check_picture(picture)
     if columns is not None and dim not in (None, len(columns)):
         raise ParameterError(f"--dim {dim} does not agree with {len(columns)} columns")
     axes = dim if columns is None else len(columns)
@@ -58,6 +61,13 @@ def plan(options: Options) -> None:
         "and hashing, what the seed does\n"
         "time: of the curator, on one core, without starting up"
     )
+    if picture is not None:
+        from dpkde.plots.figure import save
+        from dpkde.plots.prospects import plot_prospects
+
+        if epsilons != [None]:
+            decisions["epsilon"] = epsilons
+        save(plot_prospects(dim=axes, columns=columns, **decisions), picture)
     if output is not None:
         drawn.save(output)
 

@@ -241,3 +241,10 @@ def check_writable(output: Path, kind: str | None = None) -> None:
         container.check_not_ours(output)
     else:
         container.check_replaceable(output, kind)
+
+
+def check_picture(output: Path) -> None:
+    """Refuse a picture that cannot be drawn or written, before anything is read or computed."""
+    from dpkde.plots.style import check_picture
+
+    check_writable(check_picture(output))

@@ -16,13 +16,14 @@ from dpkde.cli.inspect import inspect
 from dpkde.cli.mass import mass
 from dpkde.cli.merge import merge
 from dpkde.cli.plan import plan
+from dpkde.cli.plot import plot
 from dpkde.cli.publish import publish
 from dpkde.cli.query import query
 from dpkde.cli.sample import sample
 from dpkde.cli.sketch import sketch
 from dpkde.cli.verb import Verb
 
-VERBS = (publish, plan, check, sketch, merge, query, mass, grid, sample, inspect, demo)
+VERBS = (publish, plan, check, sketch, merge, query, mass, grid, plot, sample, inspect, demo)
 GROUPS = {"budget": ("What has been spent of a data set, and what is left: a ledger.", BUDGET)}
 """Verbs of two words: the first, its help, and the verbs behind it."""
 

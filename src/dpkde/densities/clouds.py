@@ -6,8 +6,8 @@ out: this is the density of the model, as near to the data as the model is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -54,6 +54,22 @@ class CloudDensity(Density):
             own = owners == number
             points[own] = cloud.points(generator, int(own.sum()))
         return points
+
+    def marginal(self, columns: Sequence[int]) -> CloudDensity:
+        """Return the density of some columns: each Gaussian without its other axes."""
+        (frame, names), kept = self._part(columns), list(columns)
+        blur = frame.kernel.blur(len(kept))
+        assert blur is not None  # as all columns have one
+        clouds = tuple(
+            replace(
+                cloud,
+                means=cloud.means[:, kept],
+                axes=None if cloud.axes is None else cloud.axes[kept],
+                factors=None if cloud.factors is None else cloud.factors[kept],
+            )
+            for cloud in self.clouds
+        )
+        return CloudDensity(frame, names, clouds, blur)
 
     def __repr__(self) -> str:
         parts = sum(len(cloud.weights) for cloud in self.clouds)

@@ -11,7 +11,8 @@ Cost: a query sees the sites within the kernel's reach, some (12/pitch)^axes of 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -70,6 +71,49 @@ class LatticeDensity(Density):
         if weak.any():
             values[weak] = self._sums(located[weak], _LEAST, folds=False)
         return values
+
+    def kde_on_grid(self, axes: Sequence[Floats]) -> Floats:
+        """Return `kde` at all places of a grid: the weights times a matrix for each axis."""
+        if self.frame.kernel.bandwidth.is_matrix:
+            return super().kde_on_grid(axes)
+        located = self._located(axes)
+        box, values = self._live if self.axes else ((), np.ones(()))
+        for place, (axis, part) in enumerate(zip(self.axes, box, strict=True)):
+            offsets = located[axis.column][:, np.newaxis] - axis.places[part]
+            factors = axis.seen(self._kernel, offsets)
+            values = np.moveaxis(np.tensordot(factors, values, (1, place)), 0, place)
+        order = [axis.column for axis in self.axes] + [strip.column for strip in self.strips]
+        for strip in self.strips:
+            values = np.multiply.outer(values, strip.seen(self._kernel, located[strip.column]))
+        return np.ascontiguousarray(values.transpose(np.argsort(order)))
+
+    def _located(self, axes: Sequence[Floats]) -> list[Floats]:
+        """Return the coordinates along each axis, in bandwidths."""
+        origin = self.frame.domain.origin(self.dim)
+        located = []
+        for column, values in enumerate(axes):
+            places = np.tile(origin, (len(values), 1))
+            places[:, column] = values
+            located.append(self.frame.locate(places)[:, column])
+        return located
+
+    def marginal(self, columns: Sequence[int]) -> LatticeDensity:
+        """Return the density of some columns: sums of weights over all sites of the others."""
+        frame, names = self._part(columns)
+        kept = [k for k, axis in enumerate(self.axes) if axis.column in columns]
+        kept.sort(key=lambda k: list(columns).index(self.axes[k].column))
+        sums = self.weights.sum(axis=tuple(set(range(len(self.axes))) - set(kept)))
+        order = np.argsort(np.argsort(kept))
+        axes = tuple(
+            replace(self.axes[k], column=list(columns).index(self.axes[k].column)) for k in kept
+        )
+        strips = tuple(
+            replace(strip, column=list(columns).index(strip.column))
+            for strip in self.strips
+            if strip.column in columns
+        )
+        weights = np.array(sums.transpose(order)) if kept else np.asarray(sums)
+        return LatticeDensity(frame, names, axes, strips, weights)
 
     def _folded_kde(self, located: Points) -> Floats:
         if self.frame.kernel.bandwidth.is_matrix:

@@ -564,3 +564,108 @@ class Answering:
         lower end the best may be one that the mesh cannot show.
         """
         return bandwidths.best_bandwidth(self._source)
+
+    def plot(
+        self,
+        columns: str | int | Sequence[str | int] | None = None,
+        *,
+        ax: Any = None,
+        axes: Any = None,
+        scale: str | None = None,
+        denoised: bool | None = None,
+        log: bool = False,
+        level: float | None = 0.95,
+        contours: bool = True,
+        hatch: bool = True,
+        points: Any = None,
+        outlines: Any = None,
+        bounds: Any = None,
+        shape: int | Sequence[int] | None = None,
+        title: str | None = None,
+        width: float | None = None,
+        dark: bool = False,
+    ) -> Any:
+        """Return a picture of this release: a matplotlib figure, or the axes that were passed.
+
+        One column: a curve, with a band that holds the KDE of the data with probability `level` at
+        each place on its own. Two: a map in colours, hatched where the noise exceeds what is drawn;
+        contours enclose 50, 80 and 95% of it, but for those that the noise leaves no place. Three
+        to six: the marginals of all columns and of all pairs, in a corner plot. It takes one more
+        package: ``pip install 'dpkde[plot]'``.
+
+        What is drawn is the proper density, `denoise`, where the table itself has one (`Spline`);
+        else the noisy answers of `kde`, by the integral of the kernel. Either is a share of the
+        records by volume, in the units of the columns, and the colour bar says so. Errors are
+        those of the noisy answers: the band is that of `interval`, and hatching is where
+        `standard_error` is larger than what is drawn. Marginals of a `Fourier` release are those of
+        its `model`, about whose errors nothing is known.
+
+        Parameters
+        ----------
+        columns
+            Which to draw, by names or numbers; None: all. Other columns are summed over, see
+            `marginal`.
+        ax, axes
+            Axes of matplotlib to draw on, which come back in place of a figure: one for a curve or
+            a map, and ``axes`` of shape (n, n) for n columns, as ``subplots`` makes them.
+        scale
+            ``"density"``, or ``"kde"`` for values of `kde`, from 0 to 1. None: the first, where the
+            integral of the kernel is known.
+        denoised
+            True: `denoise`, whatever the table. False: the noisy answers. None: as above.
+        log
+            Colours, or the height of a curve, on a logarithmic scale, from the typical noise up
+            (four decades at most).
+        level
+            Of the band; None: without one.
+        contours, hatch
+            False leaves them out.
+        points, outlines
+            Public places to mark on a map: an array of shape (n, 2) or a mapping from names to
+            pairs, in the order of the columns; and GeoJSON, something with a
+            ``__geo_interface__``, or a list of these, with coordinates as in `mass`.
+        bounds, shape
+            As for `grid`, of the columns that are drawn; for a corner plot the shape is one number.
+            None: those of the release, and cells fine enough for the kernel.
+        title
+            Put above it.
+        width
+            Of the figure, in inches: 3.3 for a column of print, 7 (the default) for a page.
+        dark
+            For a dark page.
+
+        Notes
+        -----
+        A map of two columns called lon and lat (or lng, latitude, …) has a degree as long as it is
+        in its middle, one of east and north or x and y equal units; latitudes go up whichever
+        column is first. Columns of dates or instants have dates on their axes. The figure is not
+        one of pyplot's: nothing has to be closed, nor is a window opened. A notebook shows it;
+        ``figure.savefig("map.png")`` writes PNG, SVG and PDF, the same bytes each time. Settings of
+        matplotlib (rcParams) stay as they are.
+
+        A map of splines costs what `grid` and `denoise` cost; other families are asked place by
+        place.
+        """
+        from dpkde.plots.density import plot
+        from dpkde.plots.heat import Look
+        from dpkde.plots.layers import Wish
+
+        return plot(
+            self,
+            columns,
+            Wish(scale, denoised, shape, bounds, level),
+            ax=ax,
+            axes=axes,
+            look=Look(log, contours, hatch),
+            points=points,
+            outlines=outlines,
+            title=title,
+            width=width,
+            dark=dark,
+        )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a small picture, the statement, the fields."""
+        from dpkde.plots.notebook import html
+
+        return html(self)

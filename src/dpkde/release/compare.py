@@ -146,7 +146,7 @@ def distance(a: Answering, b: Answering) -> Distance:
     have the same noise in both, whose part is not known, and are refused.
     Costs O(cells·log cells) for splines, O(cells) for Fourier, and the answers of a grid.
     """
-    _check(a, b)
+    check_comparable(a, b)
     notes: list[str] = []
     if is_one(a, b):
         notes.append("this is one release twice: there is no difference, and no noise in it")
@@ -233,7 +233,7 @@ def _likeness(form: Comparison | None, sides: tuple[Side, Side]) -> float:
     return min(squares / trace**2, 1.0) if trace > 0 else 1.0
 
 
-def _check(a: Any, b: Any) -> None:
+def check_comparable(a: Any, b: Any) -> None:
     """Refuse what cannot be compared, with what differs."""
     for release in (a, b):
         if not isinstance(release, Answering):

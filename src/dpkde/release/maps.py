@@ -26,6 +26,7 @@ from dpkde.release.assistance import assistance
 from dpkde.release.container import check_not_ours
 from dpkde.release.progress import progress, reporting
 from dpkde.space.domain import Box
+from dpkde.space.frame import Frame
 from dpkde.tables.maps import Layers, write_map
 
 if TYPE_CHECKING:
@@ -130,17 +131,10 @@ def grid(
 ) -> Map:
     """Return the map of a release; see `Release.grid`."""
     frame = release.plan.frame
-    if frame.kernel.home != "space":
-        raise ParameterError(
-            f"the {frame.kernel.name} kernel has no map: its points are "
-            f"{'directions' if frame.kernel.home == 'sphere' else 'sets'}; ask kde at points"
-        )
-    sizes = _sizes(shape, frame.dim)
-    ends = _ends(release, bounds, sizes)
-    axes = []
-    for (low, high), size in zip(ends, sizes, strict=True):
-        shares = (np.arange(size) + 0.5) / size
-        axes.append(np.clip(low + (high - low) * shares, low, high))
+    check_space(frame)
+    sizes = sizes_of(shape, frame.dim)
+    ends = ends_of(frame, release.columns, bounds, sizes)
+    axes = centers_of(ends, sizes)
     values = None
     if _axes_answer(release, assisted):
         pair, table = release.plan.pair, release.table.astype(np.float64)
@@ -160,13 +154,31 @@ def grid(
     return Map(tuple(axes), ends, values, tuple(names), release, assisted)
 
 
+def check_space(frame: Frame) -> None:
+    """Refuse kernels of points that lie on no map."""
+    if frame.kernel.home != "space":
+        raise ParameterError(
+            f"the {frame.kernel.name} kernel has no map: its points are "
+            f"{'directions' if frame.kernel.home == 'sphere' else 'sets'}; ask kde at points"
+        )
+
+
+def centers_of(ends: Sequence[tuple[float, float]], sizes: Sequence[int]) -> list[Floats]:
+    """Return the centers of equal cells along each column."""
+    axes = []
+    for (low, high), size in zip(ends, sizes, strict=True):
+        shares = (np.arange(size) + 0.5) / size
+        axes.append(np.clip(low + (high - low) * shares, low, high))
+    return axes
+
+
 def _axes_answer(release: Answering, assisted: bool | None) -> bool:
     """Tell whether plain sums at the very places are asked for: no model, no places moved."""
     moved = release.promise is not None and release.promise.pitch
     return assistance(release, assisted) is None and not moved
 
 
-def _sizes(shape: int | Sequence[int], dim: int) -> tuple[int, ...]:
+def sizes_of(shape: int | Sequence[int], dim: int) -> tuple[int, ...]:
     """Return the places along each column."""
     entries: tuple[Any, ...] = (shape,) * dim
     if not is_whole(shape):
@@ -189,11 +201,10 @@ def _sizes(shape: int | Sequence[int], dim: int) -> tuple[int, ...]:
     return tuple(map(int, entries))
 
 
-def _ends(
-    release: Answering, bounds: Any, sizes: tuple[int, ...]
+def ends_of(
+    frame: Frame, columns: Sequence[str] | None, bounds: Any, sizes: Sequence[int]
 ) -> tuple[tuple[float, float], ...]:
-    """Return (low, high) of each column: the caller's, or those of the release."""
-    frame = release.plan.frame
+    """Return (low, high) of each column: the caller's, or those of the frame."""
     if bounds is None:
         halves = frame.domain.halves(frame.dim)
         if halves is None:
@@ -216,7 +227,7 @@ def _ends(
             )
     with np.errstate(all="ignore"):
         widths = pairs[:, 1] - pairs[:, 0]
-    names = release.columns or range(frame.dim)
+    names = columns or range(frame.dim)
     for name, (low, high), width, size in zip(names, pairs.tolist(), widths, sizes, strict=True):
         if not (np.isfinite([low, high, width]).all() and width >= 0):
             raise ParameterError(

@@ -25,7 +25,7 @@ from dpkde.privacy.amounts import Bounds
 from dpkde.privacy.laws.weights import Weighting
 from dpkde.release.answers import deviation
 from dpkde.release.boxes import boxes_of, check_axes, number_of, shaped
-from dpkde.release.parts import NO_PARTS
+from dpkde.release.parts import NO_PARTS, ColumnTypes, Parts
 from dpkde.space.domain import Box, Mask
 from dpkde.space.frame import Frame
 from dpkde.space.queries import places_of
@@ -175,6 +175,8 @@ def _plan(release: Answering, kept: tuple[int, ...], what: str) -> Plan:
     smaller = Frame(frame.kernel.along(kept), Box(ends), len(kept))
     layout = MarginalLayout(plan.family, smaller, plan.layout)
     names = None if plan.columns is None else tuple(plan.columns[column] for column in kept)
+    known = plan.parts.of(ColumnTypes)
+    types = None if known is None else ColumnTypes(tuple(known.types[column] for column in kept))
     return replace(
         plan,
         pair=MarginalPair(layout, pair.bits, pair, kept),
@@ -182,7 +184,7 @@ def _plan(release: Answering, kept: tuple[int, ...], what: str) -> Plan:
         considered=(),
         promise=None,
         promised=None,
-        parts=NO_PARTS,
+        parts=NO_PARTS if types is None else Parts([types]),
     )
 
 

@@ -18,7 +18,8 @@ from __future__ import annotations
 import csv
 import itertools
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
@@ -83,9 +84,16 @@ def check_map(path: str | PathLike[str], dim: int, crs: str | None = None) -> Pa
 def write_map(layers: Layers, path: str | PathLike[str]) -> None:
     """Write layers to a file, in the format that its name ends in."""
     target = check_map(path, len(layers.axes), layers.crs)
+    with aside(target) as temporary:
+        _WRITERS[target.suffix.lower()](layers, temporary)
+
+
+@contextmanager
+def aside(target: Path) -> Iterator[Path]:
+    """Yield a name of the same ending beside a file, put into its place when it is written."""
     temporary = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
     try:
-        _WRITERS[target.suffix.lower()](layers, temporary)
+        yield temporary
         temporary.replace(target)
     except OSError as error:
         if error.errno is None:

@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
-import os
-import warnings
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from dpkde.errors import ParameterError
+from dpkde.plots.style import DASHES, Style, check_matplotlib, named
 from dpkde.privacy.ledger.accounting import NOTHING, Cost
 from dpkde.privacy.ledger.book import Account
 from dpkde.privacy.ledger.words import amount
 
-ENDINGS = (".png", ".pdf", ".svg")
 _MOST_LINES = 14
 """Most lines that a legend names."""
-_COLORS = 10
-"""How many there are before they are used again."""
+_LONGEST = 24
+"""Most letters of a part's name in the legend."""
 _MOST_DAYS = 6
 """Fewer days than this are told one by one."""
 
 
-def check_picture(path: str | os.PathLike[str]) -> Path:
-    """Refuse a picture that cannot be drawn, before anything else is done."""
-    target = Path(path)
-    if target.suffix.lower() not in ENDINGS:
-        raise ParameterError(f"a picture ends in {', '.join(ENDINGS)}, got {str(path)!r}")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ParameterError("a picture needs matplotlib: pip install 'dpkde[plot]'") from None
-    return target
+def plot_budget(account: Account, *, width: float | None = None, dark: bool = False) -> Any:
+    """Return a picture of what was spent against time: of the whole, and of parts spent on.
+
+    The line of the total is at the top; what is between is left.
+    """
+    check_matplotlib()
+    style = Style.of(width, dark)
+    with style.applied():
+        from dpkde.plots.figure import new_figure
+
+        figure = new_figure(style, 0.5 * style.width)
+        _draw(figure, account, style)
+    return figure
 
 
-def draw(account: Account, path: str | os.PathLike[str]) -> None:
-    """Draw what has been spent against time: of the whole, and of each part that was spent on."""
-    target = check_picture(path)
+def _draw(figure: Any, account: Account, style: Style) -> None:
     import matplotlib.dates
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 3.5), layout="constrained")
     axes = figure.subplots()
     total = account.total
     limit, letter = (total.epsilon, "ε") if total.rho is None else (total.rho, "ρ")
@@ -55,11 +51,12 @@ def draw(account: Account, path: str | os.PathLike[str]) -> None:
             moments,
             [0.0, *values, values[-1]],
             where="post",
-            linestyle="solid" if number < _COLORS else "dashed",
+            color=style.lines[number % len(style.lines)],
+            linestyle=DASHES[number // len(style.lines) % len(DASHES)],
             linewidth=1.5 + 4 * (1 - (number + 1) / len(courses)),  # one shows under the next
             label=label,
         )
-    axes.axhline(float(limit), color="black", linewidth=1, linestyle="dashed")
+    axes.axhline(float(limit), color=style.ink, linewidth=1, linestyle="dashed")
     axes.annotate(
         f"total: {amount(total)}",
         (0.01, float(limit)),
@@ -78,14 +75,12 @@ def draw(account: Account, path: str | os.PathLike[str]) -> None:
         axes.set_xticks([])
     axes.set_ylim(0, 1.15 * float(limit))
     axes.set_ylabel(f"{letter} spent")
-    axes.set_title(account.name, parse_math=False)  # a name is no formula
+    axes.set_title(named(account.name), parse_math=False)  # a name is no formula
     axes.tick_params(axis="x", rotation=20)
     if 1 < len(courses) <= _MOST_LINES:  # beside the lines, which it would hide
-        for text in figure.legend(fontsize="small", loc="outside right upper").get_texts():
+        for text in figure.legend(loc="outside right upper").get_texts():
             text.set_parse_math(False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of letters that its font lacks
-        figure.savefig(target, dpi=150)
+            text.set_text(named(text.get_text(), _LONGEST))
 
 
 def _courses(account: Account) -> dict[str | None, tuple[list[str], list[float]]]:
