@@ -30,7 +30,8 @@ def check(
     passed on, and spends and writes nothing. It is for finding slips before they cost budget:
     bounds and bandwidths that are chosen by what it tells are chosen by the data.
 
-    Example: dpkde check trips.csv --settings trips.toml
+    Example: dpkde check trips.csv --columns lon,lat
+    --bounds -74.1:-73.15,40.5:40.9 --bandwidth 0.01 --epsilon 0.5
     """
     from dpkde.nonprivate import check as checked
 
