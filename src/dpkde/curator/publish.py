@@ -487,7 +487,7 @@ def _noised(
         extras=errand.extras,
         promise=errand.promise,
         rate=rate,
-        parts=parts if paid is None else [*parts, paid.entry],
+        parts=parts if paid is None else [*parts, *paid.parts],
     )
     try:
         return release.with_model()  # from what is public by now
