@@ -2,6 +2,7 @@
 
 from dpkde import nonprivate as nonprivate
 from dpkde import prior as prior
+from dpkde import sklearn as sklearn
 from dpkde.curator.publish import publish as publish
 from dpkde.curator.sketch import Sketch as Sketch
 from dpkde.curator.sketch import sketch as sketch
