@@ -70,9 +70,9 @@ class Scoring(Published):
 class PrivateKernelDensity(DensityMixin, Scoring):  # type: ignore[misc]
     """A kernel density of private points, for scikit-learn. Every `fit` spends the whole ε.
 
-    Two fits of the same points cost 2ε together, k folds of a cross-validation k·ε, or somewhat
-    less: give `ledger`, which refuses what goes beyond a total, and choose parameters without the
-    data (docs/sklearn.md).
+    Two fits of the same points cost 2ε together, and a cross-validation multiplies it by its fits,
+    at least: give `ledger`, which refuses what goes beyond a total, and choose parameters without
+    the data (docs/sklearn.md).
 
     Parameters
     ----------
