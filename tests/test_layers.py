@@ -184,18 +184,9 @@ def test_every_family_and_sampler_has_its_proof() -> None:
             assert (SOURCE.parents[1] / test).is_file(), test
 
 
-def test_the_ledger_has_its_proof() -> None:
-    text = (SOURCE / "privacy" / "ledger" / "proof.md").read_text(encoding="utf-8")
-    assert "**Precondition.**" in text
-    assert "**Postcondition.**" in text
-    tests = {word.strip("`();,.:") for word in text.split() if "tests/" in word}
-    assert tests
-    for test in tests:
-        assert (SOURCE.parents[1] / test).is_file(), test
-
-
-def test_labelled_releases_have_their_proof() -> None:
-    text = (SOURCE / "curator" / "labelled" / "proof.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("room", ["privacy/ledger", "curator/labelled"])
+def test_rooms_have_their_proofs(room: str) -> None:
+    text = (SOURCE / room / "proof.md").read_text(encoding="utf-8")
     assert "**Precondition.**" in text
     assert "**Postcondition.**" in text
     tests = {word.strip("`();,.:") for word in text.split() if "tests/" in word}

@@ -64,16 +64,7 @@ class Density(ABC):
 
     @cached_property
     def _integral(self) -> float:
-        try:
-            integral = self.frame.kernel.integral(self.dim)
-        except OverflowError:
-            integral = math.inf
-        if not 0 < integral < math.inf:
-            raise ParameterError(
-                f"densities over {self.dim} columns in these units are beyond the numbers that "
-                "can be written: ask kde, which is the density times the kernel's integral"
-            )
-        return integral
+        return self.frame.kernel.written_integral(self.dim)
 
     def kde(self, queries: QueriesLike) -> Floats:
         """Return the denoised KDE at each query: the density times the kernel's integral."""

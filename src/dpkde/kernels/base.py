@@ -60,8 +60,8 @@ class Kernel(ABC):
         ParameterError where it is infinite, or depends on y.
         """
 
-    def log_integral(self, dim: int) -> float:
-        """Return its logarithm; ParameterError where that is beyond the numbers, too."""
+    def written_integral(self, dim: int) -> float:
+        """Return the same; ParameterError where it is beyond the numbers, by many columns."""
         try:
             integral = self.integral(dim)
         except OverflowError:
@@ -71,7 +71,11 @@ class Kernel(ABC):
                 f"densities over {dim} columns in these units are beyond the numbers that can be "
                 "written: ask kde, which is the density times the kernel's integral"
             )
-        return math.log(integral)
+        return integral
+
+    def log_integral(self, dim: int) -> float:
+        """Return its logarithm; ParameterError where there is no formula and no number either."""
+        return math.log(self.written_integral(dim))
 
     def to_json(self) -> dict[str, Any]:
         """Return the parameters, without the name: by default, the arguments of the dataclass."""

@@ -16,7 +16,8 @@ from dpkde.privacy.amounts import ONE_RECORD, Adjacency
 from dpkde.privacy.budget import LEAST_DELTA, Guarantee
 from dpkde.privacy.concentrated import rho_within
 from dpkde.privacy.ledger.words import amount
-from dpkde.privacy.numbers import LEAST, exp_minus_bounds, plain, rounded_down
+from dpkde.privacy.numbers import LEAST, exp_minus_bounds, rounded_down
+from dpkde.privacy.statement import in_words, protected
 
 _DIGITS = 30
 _NEIGHBOURS = {
@@ -101,18 +102,12 @@ class LabelledStatement:
     classes: tuple[Hashable, ...]
 
     def __str__(self) -> str:
-        declared = self.guarantee
-        bound = plain(declared.epsilon or declared.rho or Fraction(0))
-        if declared.delta:
-            bound = f"({bound}, {plain(declared.delta)})"
-        kind = "" if declared.rho is None else "zero-concentrated "
-        number = len(self.classes)
+        declared, number = self.guarantee, len(self.classes)
         return "\n".join(
             [
-                f"These {number} releases, one for each class, are together {bound}-{kind}"
-                "differentially private",
+                f"These {number} releases, one for each class, are together {in_words(declared)}",
                 f"with respect to {_NEIGHBOURS[declared.adjacency]}.",
-                "It protects one record; a person with several records is protected less.",
+                protected(ONE_RECORD),
                 "A record counts in the release of its own label and in no other; one with another "
                 "label counts in none.",
                 f"Each release by itself has {amount(self.each)}, for adding or removing a record.",
