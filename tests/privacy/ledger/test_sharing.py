@@ -14,8 +14,11 @@ import dpkde
 from dpkde.curator.labelled.labels import numbered
 from dpkde.curator.labelled.publish import Labelled, publish_labelled
 from dpkde.errors import SourceError
+from dpkde.privacy.budget import Guarantee
 from dpkde.privacy.ledger.accounting import NOTHING
 from dpkde.privacy.ledger.book import State
+from dpkde.privacy.ledger.booking import page_of
+from dpkde.privacy.ledger.sharing import sharing
 from dpkde.release.parts import LedgerEntry, LedgerShare
 
 GENERATOR = np.random.default_rng(0)
@@ -166,6 +169,25 @@ def test_what_is_wrong_with_a_request_costs_nothing(tmp_path: Path) -> None:
         fitted(ledger, adjacency="replace")
     assert all(booking.cost == NOTHING for booking in ledger.history())
     assert ledger.left().epsilon == 2
+
+
+@pytest.mark.parametrize(("epsilon", "made"), [("1/2", 1), (1, 0), ("1/3", 0)])
+def test_a_share_pays_for_one_release_of_its_guarantee(
+    tmp_path: Path, epsilon: Any, made: int
+) -> None:
+    ledger = ledger_of(tmp_path, adjacency="replace")
+    total = Guarantee.declare(epsilon=1, adjacency="replace")
+    done = []
+
+    def twice() -> None:
+        with sharing(page_of(ledger), total, 2) as (page, _):
+            for _again in range(2):
+                done.append(dpkde.publish(X, epsilon=epsilon, ledger=page, **SETTINGS))
+
+    with pytest.raises(dpkde.BudgetError, match="share of the entry"):
+        twice()
+    assert len(done) == made
+    assert ledger.left().epsilon == (1 if made else 2)
 
 
 def test_a_declared_part(tmp_path: Path) -> None:

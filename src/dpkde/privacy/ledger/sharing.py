@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from dpkde.errors import DpkdeError
+from dpkde.errors import BudgetError, DpkdeError
 from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.disjoint import share_id
+from dpkde.privacy.disjoint import each_of, share_id
 from dpkde.privacy.ledger.booking import Page, Reservation, is_orderly
 from dpkde.release.parts import LedgerShare, Part
 
@@ -26,9 +26,12 @@ class Progress:
     ----------
     drawn
         Whether any of them may have drawn something.
+    taken
+        Which of them were begun: each is paid for once.
     """
 
     drawn: bool = False
+    taken: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,14 @@ class SharedPage(Page):
     share: Share | None = None
 
     def reserve(self, budget: Budget, kind: str) -> Reservation:
-        """Return the share: nothing is debited again."""
-        assert self.share is not None
-        return self.share
+        """Return the share, once; `BudgetError` for another guarantee than was paid for."""
+        share = self.share
+        assert share is not None
+        number, taken = share.share.number, share.progress.taken
+        if number in taken or budget.guarantee != each_of(share.booking.guarantee):
+            raise BudgetError("this release is not what its share of the entry was paid for")
+        taken.add(number)
+        return share
 
 
 @contextmanager
