@@ -192,7 +192,8 @@ def test_the_number_of_a_class_is_noisy_under_replace() -> None:
 def test_nothing_is_told_of_values(recwarn: pytest.WarningsRecorder) -> None:
     points: Any = np.full((4, 1), np.nan)
     assert counts(points, [1, 2, Rude(), None], [1, 2]) == {1: 1, 2: 1}
-    assert not recwarn.list
+    # What a release tells of itself it tells by noisy numbers.
+    assert not [w for w in recwarn if w.category.__name__ != "ReleaseWarning"]
     with pytest.raises(dpkde.SchemaError) as caught:
         published(np.zeros((7, 1)), [1] * 9, [1])
     assert not re.search(r"\d", str(caught.value))

@@ -110,7 +110,8 @@ def test_nothing_is_told_of_values(recwarn: pytest.WarningsRecorder) -> None:
             density = _fits(adjacency=adjacency).fit(points)
             assert density.n_features_in_ == 2
             assert set(vars(density)) - set(density.get_params()) == {"n_features_in_", "release_"}
-    assert not recwarn.list
+    # What a release tells of itself it tells by noisy numbers.
+    assert not [w for w in recwarn if w.category.__name__ != "ReleaseWarning"]
 
 
 def test_rows_that_are_not_finite_contribute_nothing() -> None:
