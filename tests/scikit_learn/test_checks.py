@@ -6,10 +6,12 @@ The table in docs/sklearn.md is the list, for whoever asks before using the esti
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dpkde
@@ -63,7 +65,14 @@ COMMON: dict[str, Any] = {"bandwidth": 2.0, "bounds": (-10, 10), "epsilon": 1000
     expected_failed_checks=forbidden,
     xfail_strict=True,
 )
-def test_checks(estimator: Any, check: Any) -> None:
+def test_checks(estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without noise, so that none passes or fails by chance, but for the one that is about it."""
+    bare = check
+    while isinstance(bare, partial):
+        bare = bare.func
+    if bare.__name__ != "check_fit_idempotent":
+        nothing = lambda budget, spend, size: np.zeros(size, dtype=np.int64)  # noqa: E731
+        monkeypatch.setattr("dpkde.privacy.budget.Budget.noise", nothing)
     check(estimator)
 
 
