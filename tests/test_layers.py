@@ -48,6 +48,7 @@ MAY_HOLD = (
     *("dpkde.dask", "dpkde.spark"),
     *("dpkde.demo", "dpkde.cli.publish", "dpkde.cli.sketch", "dpkde.cli.merge", "dpkde.__init__"),
     "dpkde.cli.check",
+    *("dpkde.sklearn.density", "dpkde.sklearn.classifier"),
 )
 
 
@@ -103,6 +104,7 @@ EXTRAS: dict[str, str | tuple[str, ...]] = {
     "pyspark": "dpkde.spark",
     "pytest": "dpkde.testing",
     "rich": "dpkde.cli",
+    "sklearn": "dpkde.sklearn.door",
     "typer": "dpkde.cli",
 }
 """Packages that are not installed with dpkde, and the only places that may ask for them."""
@@ -144,6 +146,7 @@ HEAVY = {
     "safetensors",
     "dask",
     "pyspark",
+    "sklearn",
 }
 
 
@@ -151,6 +154,18 @@ def test_importing_loads_little() -> None:
     assert not _loaded("import dpkde") & HEAVY
     named = _loaded("import dpkde; dpkde.Gaussian(1.0); dpkde.Fourier(8); dpkde.Box([(0, 1)])")
     assert not named & HEAVY
+    assert not _loaded("import dpkde.sklearn") & HEAVY
+
+
+def test_a_missing_scikit_learn_is_named() -> None:
+    code = (
+        "import sys; sys.modules['sklearn'] = None; import dpkde.sklearn as s\n"
+        "try: s.PrivateKernelDensity\n"
+        "except dpkde.ParameterError as error:\n"
+        "    assert \"pip install 'dpkde[sklearn]'\" in str(error)\n"
+        "else: raise SystemExit('nothing was said')"
+    )
+    _loaded(f"import dpkde\n{code}")
 
 
 def test_client_code_never_loads_the_curator(tmp_path: Path) -> None:
@@ -176,8 +191,9 @@ def test_every_family_and_sampler_has_its_proof() -> None:
             assert (SOURCE.parents[1] / test).is_file(), test
 
 
-def test_the_ledger_has_its_proof() -> None:
-    text = (SOURCE / "privacy" / "ledger" / "proof.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("room", ["privacy/ledger", "curator/labelled"])
+def test_rooms_have_their_proofs(room: str) -> None:
+    text = (SOURCE / room / "proof.md").read_text(encoding="utf-8")
     assert "**Precondition.**" in text
     assert "**Postcondition.**" in text
     tests = {word.strip("`();,.:") for word in text.split() if "tests/" in word}

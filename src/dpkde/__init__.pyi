@@ -3,6 +3,7 @@
 from dpkde import dask as dask
 from dpkde import nonprivate as nonprivate
 from dpkde import prior as prior
+from dpkde import sklearn as sklearn
 from dpkde import spark as spark
 from dpkde.curator.publish import publish as publish
 from dpkde.curator.sketch import Sketch as Sketch

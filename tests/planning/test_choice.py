@@ -504,3 +504,20 @@ def test_rows_of_a_unit_are_foreseen_as_a_smaller_bound() -> None:
         assert alone.prediction is not None
         assert together.prediction.noise == pytest.approx(alone.prediction.noise)
         assert together.prediction.error == pytest.approx(alone.prediction.error)
+
+
+def test_some_families_to_choose_among() -> None:
+    """By name or instance; those that cannot serve are left out, as where all are asked."""
+    from dpkde.planning.plan import as_families
+
+    some = as_families(["spline", dpkde.Fourier(16)])
+    assert [family.name for family in some] == ["spline", "fourier"]
+    asked: dict[str, Any] = {"kernel": dpkde.Gaussian(1.0), "epsilon": 1, "expected_rows": 10**6}
+    assert (
+        dpkde.plan(bounds=[(-3, 3)], family=("spline", "fourier"), **asked).family.name == "spline"
+    )
+    assert dpkde.plan(dim=2, family=("spline", "fourier"), **asked).family.name == "fourier"
+    wrong: list[Any] = [[], ["magic"], [["spline"], 3], 3, None]
+    for names in wrong:
+        with pytest.raises(dpkde.ParameterError, match="family must be"):
+            as_families(names)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.kernels.blur import Blur
+from dpkde.kernels.blur import Blur, Blurred
 
 Floats = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -126,14 +126,7 @@ class Cloud:
 
     def seen_by(self, blur: Blur) -> Callable[[Floats], Floats]:
         """Return its KDE as a function of queries, with all that can be prepared."""
-        axes = np.ones(1) if self.axes is None else self.axes
-        variances, factors = np.outer(self.variances, axes), None
-        if self.factors is not None:
-            factors = np.sqrt(self.variances)[:, np.newaxis, np.newaxis] * self.factors
-        if len(self.means) == 1:
-            parts = [blur.prepared(variances, factors)]
-        else:
-            parts = [blur.prepared(row[np.newaxis]) for row in variances]
+        parts = self._prepared(blur.prepared)
 
         def kde(located: Floats) -> Floats:
             pairs = zip(self.means, parts, strict=True)
@@ -141,6 +134,29 @@ class Cloud:
             return product(np.concatenate(values, axis=1), self.weights)
 
         return kde
+
+    def log_seen_by(self, blur: Blur) -> Callable[[Floats], Floats]:
+        """Return the logarithm of its KDE, where that may be far below the numbers."""
+        parts = self._prepared(blur.prepared_logs)
+        with np.errstate(divide="ignore"):
+            weights = np.log(self.weights)
+
+        def log_kde(located: Floats) -> Floats:
+            pairs = zip(self.means, parts, strict=True)
+            logs = np.concatenate([blurred(located - mean) for mean, blurred in pairs], axis=1)
+            return np.asarray(np.logaddexp.reduce(logs + weights, axis=1))
+
+        return log_kde
+
+    def _prepared(self, prepare: Callable[..., Blurred]) -> list[Blurred]:
+        """Return what a blur prepares: of all parts at once, or of each with a mean of its own."""
+        axes = np.ones(1) if self.axes is None else self.axes
+        variances, factors = np.outer(self.variances, axes), None
+        if self.factors is not None:
+            factors = np.sqrt(self.variances)[:, np.newaxis, np.newaxis] * self.factors
+        if len(self.means) == 1:
+            return [prepare(variances, factors)]
+        return [prepare(row[np.newaxis]) for row in variances]
 
     def share(self, low: Floats, high: Floats, widened: float) -> Floats:
         """Return its share in boxes, shape (n_boxes, dim), blurred by a normal law on each axis.

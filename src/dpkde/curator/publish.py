@@ -38,6 +38,7 @@ from dpkde.planning.outlook import outlook
 from dpkde.planning.pilot import Pilot, affordable
 from dpkde.planning.pilots import draw_pilot
 from dpkde.planning.plan import (
+    Families,
     Plan,
     as_families,
     check_capacity,
@@ -79,7 +80,7 @@ def publish(
     epsilon: Exact | None = None,
     delta: Exact = 0,
     rho: Exact | None = None,
-    family: str | Family | None = "auto",
+    family: Families | None = "auto",
     adjacency: str = "add-remove",
     seed: int | None = None,
     expected_rows: int | None = None,
@@ -119,8 +120,8 @@ def publish(
         are rounded down; strings and fractions are exact.
     family
         ``"auto"``: the one of least predicted error; ``"spline"``, ``"fastgauss"``,
-        ``"fourier"``, ``"hashing"``; or a family with its parameters, such as
-        ``dpkde.Spline(degree=3, spacing=0.5)``.
+        ``"fourier"``, ``"hashing"``; a family with its parameters, such as
+        ``dpkde.Spline(degree=3, spacing=0.5)``; or a list of some to choose among.
     adjacency
         ``"add-remove"``: the number of records is private. ``"replace"``: it is public.
     seed
@@ -514,7 +515,7 @@ def _noised(
         extras=errand.extras,
         promise=errand.promise,
         rate=rate,
-        parts=parts if paid is None else [*parts, paid.entry],
+        parts=parts if paid is None else [*parts, *paid.parts],
     )
     try:
         return release.with_model()  # from what is public by now

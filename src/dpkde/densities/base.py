@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 
 CHUNK_QUERIES = 4096
 _MOST_NUMBERS = 1 << 31
+_FAINT = 1e-250
+"""Below it numbers lose digits, or terms, and logarithms are added instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +89,7 @@ class Density(ABC):
 
     @cached_property
     def _integral(self) -> float:
-        try:
-            integral = self.frame.kernel.integral(self.dim)
-        except OverflowError:
-            integral = math.inf
-        if not 0 < integral < math.inf:
-            raise ParameterError(
-                f"densities over {self.dim} columns in these units are beyond the numbers that "
-                "can be written: ask kde, which is the density times the kernel's integral"
-            )
-        return integral
+        return self.frame.kernel.written_integral(self.dim)
 
     def kde(self, queries: QueriesLike) -> Floats:
         """Return the denoised KDE at each query: the density times the kernel's integral."""
@@ -138,11 +131,27 @@ class Density(ABC):
     def log_density(self, queries: QueriesLike, *, support: str = "space") -> Floats:
         """Return the logarithm of `density`: −∞ where that is zero.
 
-        It is where nothing of the measure is within the kernel's reach, or so little that the
-        density is below the least number.
+        It is where nothing of the measure is within the kernel's reach. Over all of space the
+        logarithm is finite where the density is below the least number, too: a Gaussian's a
+        thousand standard deviations away. Within bounds it is then −∞.
         """
+        if check_support(support, self.frame):
+            with np.errstate(divide="ignore"):
+                return np.log(self.density(queries, support=support))
+        return self._answered(queries, self._log) - self.frame.kernel.log_integral(self.dim)
+
+    def _log(self, located: Points) -> Floats:
+        values = self._kde(located)
+        faint = values < _FAINT
+        logs = np.log(np.where(faint, 1.0, values))
+        if faint.any():
+            logs[faint] = self._log_kde(located[faint])
+        return np.asarray(logs)
+
+    def _log_kde(self, located: Points) -> Floats:
+        """Return ln Σ w·k where that may be far below the numbers, at whatever cost."""
         with np.errstate(divide="ignore"):
-            return np.log(self.density(queries, support=support))
+            return np.asarray(np.log(self._kde(located)))
 
     def sample(
         self, n: int, *, seed: int | None = None, support: str = "space", smoothed: bool = True

@@ -6,6 +6,7 @@ out: this is the density of the model, as near to the data as the model is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -40,6 +41,10 @@ class CloudDensity(Density):
 
     def _kde(self, located: Points) -> Floats:
         return np.asarray(np.mean([kde(located) for kde in self._kdes], axis=0))
+
+    def _log_kde(self, located: Points) -> Floats:
+        logs = [cloud.log_seen_by(self.blur)(located) for cloud in self.clouds]
+        return np.asarray(np.logaddexp.reduce(logs, axis=0) - math.log(len(logs)))
 
     def _folded_kde(self, located: Points) -> Floats:
         raise ParameterError(

@@ -32,6 +32,8 @@ _NEAR = 1e-15
 _WEAK = 1e-9
 """Below this a query sees all the sites that a number can tell from nothing."""
 _LEAST = 1e-300
+_AT_ONCE = 1 << 20
+"""Logarithms in memory at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +116,25 @@ class LatticeDensity(Density):
         )
         weights = np.array(sums.transpose(order)) if kept else np.asarray(sums)
         return LatticeDensity(frame, names, axes, strips, weights)
+
+    def _log_kde(self, located: Points) -> Floats:
+        kernel, logs = self._kernel, np.zeros(len(located))
+        for strip in self.strips:
+            logs += strip.log_seen(kernel, located[:, strip.column])
+        if not self.axes:
+            return logs
+        live = np.flatnonzero(self.weights)
+        numbers = np.unravel_index(live, self.weights.shape)
+        weights = np.log(self.weights.reshape(-1)[live])
+        step = max(1, _AT_ONCE // len(live))
+        for start in range(0, len(located), step):
+            rows = located[start : start + step]
+            sums = np.broadcast_to(weights, (len(rows), len(live))).copy()
+            for axis, number in zip(self.axes, numbers, strict=True):
+                offsets = rows[:, axis.column, np.newaxis] - axis.places
+                sums += axis.log_seen(kernel, offsets)[:, number]
+            logs[start : start + step] += np.logaddexp.reduce(sums, axis=1)
+        return logs
 
     def _folded_kde(self, located: Points) -> Floats:
         if self.frame.kernel.bandwidth.is_matrix:

@@ -61,6 +61,12 @@ class SiteAxis:
         pairs = zip(*self.spread, strict=True)
         return np.asarray(sum(share * kernel.profile(offsets - point) for point, share in pairs))
 
+    def log_seen(self, kernel: ProductKernel, offsets: Floats) -> Floats:
+        """Return the logarithm of `seen`, however far below the numbers that is."""
+        pairs = zip(*self.spread, strict=True)
+        logs = [math.log(share) + kernel.log_profile(offsets - point) for point, share in pairs]
+        return np.asarray(np.logaddexp.reduce(logs, axis=0))
+
 
 @dataclass(frozen=True)
 class Strip:
@@ -104,6 +110,21 @@ class Strip:
         upper, lower = kernel.profile(y - self.half), kernel.profile(y + self.half)
         at_ends = (1 + self.mean) / 2 * upper + (1 - self.mean) / 2 * lower
         return np.asarray((1 - self.ends) * evenly + self.ends * at_ends)
+
+    def log_seen(self, kernel: ProductKernel, y: Floats) -> Floats:
+        """Return the logarithm of `seen`, far from the strip: to some digits, by quadrature."""
+        low, high = self.limits
+        points, mass = gauss_points(np.linspace(low, high, max(1, math.ceil(high - low)) + 1))
+        if not high - low > 1e-12 * max(abs(low), abs(high)):
+            points, mass = np.array([low]), np.ones(1)
+        offsets, shares = y[:, np.newaxis] - points, mass / mass.sum() * (1 - self.ends)
+        offsets = np.column_stack([offsets, y - self.half, y + self.half])
+        shares = np.append(
+            shares, [self.ends * (1 + self.mean) / 2, self.ends * (1 - self.mean) / 2]
+        )
+        with np.errstate(divide="ignore"):
+            logs = np.log(shares) + kernel.log_profile(offsets)
+        return np.asarray(np.logaddexp.reduce(logs, axis=1))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         """Return places of records, drawn."""

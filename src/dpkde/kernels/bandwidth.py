@@ -87,6 +87,12 @@ class Bandwidth:
         array = np.array(self.value)
         return float(np.linalg.det(array)) if self.is_matrix else float(array.prod())
 
+    def log_determinant(self, dim: int) -> float:
+        """Return the logarithm of that, which many axes take beyond the numbers."""
+        if self.is_matrix:
+            return float(np.linalg.slogdet(np.array(self.value))[1])
+        return float(np.log(np.array(self.value) * np.ones(dim)).sum())
+
     def scaled(self, factor: float) -> Bandwidth:
         """Return a bandwidth that is `factor` times this one, along every direction."""
         return Bandwidth.of(np.asarray(self.to_json()) * factor)

@@ -60,6 +60,23 @@ class Kernel(ABC):
         ParameterError where it is infinite, or depends on y.
         """
 
+    def written_integral(self, dim: int) -> float:
+        """Return the same; ParameterError where it is beyond the numbers, by many columns."""
+        try:
+            integral = self.integral(dim)
+        except OverflowError:
+            integral = math.inf
+        if not 0 < integral < math.inf:
+            raise ParameterError(
+                f"densities over {dim} columns in these units are beyond the numbers that can be "
+                "written: ask kde, which is the density times the kernel's integral"
+            )
+        return integral
+
+    def log_integral(self, dim: int) -> float:
+        """Return its logarithm; ParameterError where there is no formula and no number either."""
+        return math.log(self.written_integral(dim))
+
     def to_json(self) -> dict[str, Any]:
         """Return the parameters, without the name: by default, the arguments of the dataclass."""
         names = [field.name for field in fields(cast("Any", self)) if field.init]
@@ -201,6 +218,11 @@ class ProductKernel(Kernel):
     @abstractmethod
     def profile(self, offsets: Floats) -> Floats:
         """Return the factor of one axis: even, at most 1, and 1 at zero."""
+
+    def log_profile(self, offsets: Floats) -> Floats:
+        """Return ln profile: −∞ where that is zero, or, without a formula, too small a number."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.profile(offsets)))
 
     @property
     def profile_integral(self) -> float:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Blurred = Callable[[Floats], Floats]
 """From offsets, shape (n, dim), to values, shape (n, n_clouds)."""
+_Parts = list[tuple[Floats, Floats, Floats | None]]
 
 _NEGLIGIBLE = 1e-13
 """Scales that together have no more than this of a cloud's highest value are left out."""
@@ -52,6 +53,16 @@ class Blur(ABC):
         function takes offsets, shape (n_offsets, dim), and returns (n_offsets, n_clouds).
         """
 
+    def prepared_logs(self, variances: Floats, factors: Floats | None = None) -> Blurred:
+        """Return t ↦ ln E k(t + z) for the same clouds, where it can be far below the numbers."""
+        blurred = self.prepared(variances, factors)
+
+        def logs(offsets: Floats) -> Floats:
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(blurred(offsets)))
+
+        return logs
+
     def __call__(self, offsets: Floats, variances: Floats, factors: Floats | None = None) -> Floats:
         """Return E k(t + z) at some offsets."""
         return self.prepared(variances, factors)(offsets)
@@ -75,6 +86,14 @@ class ScaleBlur(Blur):
 
     def prepared(self, variances: Floats, factors: Floats | None = None) -> Blurred:
         """Return a sum over scales, each in closed form."""
+        return partial(self._summed, self._parts(variances, factors), variances.shape[1] == 1)
+
+    def prepared_logs(self, variances: Floats, factors: Floats | None = None) -> Blurred:
+        """Return the logarithm of the same sum."""
+        return partial(self._logs, self._parts(variances, factors), variances.shape[1] == 1)
+
+    def _parts(self, variances: Floats, factors: Floats | None) -> _Parts:
+        """Return for each cloud: logarithms of heights, how fast scales fall, G of `_woodbury`."""
         rates, parts = self.rates[:, np.newaxis], []
         for cloud, row in enumerate(variances):
             widened = 1 + 2 * rates * row  # scale, axis
@@ -84,11 +103,9 @@ class ScaleBlur(Blur):
                 # Of a round cloud the rest is for one axis of many.
                 logs = logs - more / (len(along) if len(row) == 1 else 1)
             parts.append((logs, rates / widened, along))
-        return partial(self._summed, parts, variances.shape[1] == 1)
+        return parts
 
-    def _summed(
-        self, parts: list[tuple[Floats, Floats, Floats | None]], is_round: bool, offsets: Floats
-    ) -> Floats:
+    def _summed(self, parts: _Parts, is_round: bool, offsets: Floats) -> Floats:
         squares = np.square(offsets)
         if is_round:
             squares = squares.sum(axis=1, keepdims=True)
@@ -101,6 +118,19 @@ class ScaleBlur(Blur):
             if along is not None:
                 exponents -= np.square(offsets @ along).sum(axis=1, keepdims=True)
             values[:, cloud] = np.einsum("ns,s->n", np.exp(-exponents), heights[seen])
+        return values
+
+    def _logs(self, parts: _Parts, is_round: bool, offsets: Floats) -> Floats:
+        squares = np.square(offsets)
+        if is_round:
+            squares = squares.sum(axis=1, keepdims=True)
+        values = np.empty((len(offsets), len(parts)))
+        for cloud, (logs, falls, along) in enumerate(parts):
+            heights = np.log(self.weights) + logs * (offsets.shape[1] if is_round else 1)
+            exponents = np.einsum("ni,si->ns", squares, falls)
+            if along is not None:
+                exponents -= np.square(offsets @ along).sum(axis=1, keepdims=True)
+            values[:, cloud] = np.logaddexp.reduce(heights - exponents, axis=1)
         return values
 
 
@@ -129,16 +159,21 @@ class AxisBlur(Blur):
 
     def prepared(self, variances: Floats, factors: Floats | None = None) -> Blurred:
         """Return a product over axes, by tables of the axis."""
-        clouds = [_tables(self.log, tuple(row.tolist())) for row in variances]
-        return partial(self._multiplied, clouds)
+        logs = self.prepared_logs(variances, factors)
+        return lambda offsets: np.exp(logs(offsets))
 
-    def _multiplied(self, clouds: list[tuple[Floats, Floats]], offsets: Floats) -> Floats:
+    def prepared_logs(self, variances: Floats, factors: Floats | None = None) -> Blurred:
+        """Return the sum over axes that the tables have."""
+        clouds = [_tables(self.log, tuple(row.tolist())) for row in variances]
+        return partial(self._added, clouds)
+
+    def _added(self, clouds: list[tuple[Floats, Floats]], offsets: Floats) -> Floats:
         from dpkde.kernels import lookup
 
         sums = np.zeros((len(clouds), len(offsets)))
         for row, (tables, scales) in zip(sums, clouds, strict=True):
             lookup.add_logs(np.ascontiguousarray(offsets), tables, scales, row)
-        return np.exp(sums).T
+        return sums.T
 
 
 def _tables(

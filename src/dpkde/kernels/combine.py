@@ -184,6 +184,10 @@ class Product(_Combined, ProductKernel):
         """Return the product of the parts' profiles."""
         return np.asarray(math.prod(part.profile(offsets * s) for part, s in self._scaled()))
 
+    def log_profile(self, offsets: Floats) -> Floats:
+        """Return the sum of the parts' logarithms."""
+        return np.asarray(sum(part.log_profile(offsets * s) for part, s in self._scaled()))
+
     def profile_reach(self, tolerance: float) -> float:
         """Return the least of the parts' reaches."""
         return min(part.profile_reach(tolerance) / scale for part, scale in self._scaled())

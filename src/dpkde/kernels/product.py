@@ -83,6 +83,10 @@ class Gaussian(_Scaled):
         """Return π^{d/2}·det B."""
         return float(math.pi ** (dim / 2)) * self.bandwidth.determinant(dim)
 
+    def log_integral(self, dim: int) -> float:
+        """Return (d/2)·ln π + ln det B."""
+        return dim / 2 * math.log(math.pi) + self.bandwidth.log_determinant(dim)
+
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
         """Draw ω ~ √2·N(0, I)."""
         return math.sqrt(2) * generator.standard_normal((count, dim))
@@ -98,6 +102,10 @@ class Gaussian(_Scaled):
     def profile(self, offsets: Floats) -> Floats:
         """Return e^{−t²}: the Gaussian is a product over axes, a matrix bandwidth included."""
         return np.exp(-np.square(offsets))
+
+    def log_profile(self, offsets: Floats) -> Floats:
+        """Return −t²."""
+        return -np.square(offsets)
 
     def profile_reach(self, tolerance: float) -> float:
         """Return √ln(1/tolerance)."""
@@ -156,6 +164,10 @@ class Laplacian(_Scaled):
     def profile(self, offsets: Floats) -> Floats:
         """Return e^{−|t|}."""
         return np.exp(-np.abs(offsets))
+
+    def log_profile(self, offsets: Floats) -> Floats:
+        """Return −|t|."""
+        return -np.abs(offsets)
 
     def profile_reach(self, tolerance: float) -> float:
         """Return ln(1/tolerance)."""

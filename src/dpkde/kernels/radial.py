@@ -115,9 +115,15 @@ class ExponentialLp(ProductKernel):
 
     def integral(self, dim: int) -> float:
         """Return (2Γ(1 + 1/p))^d·Γ(1 + d/power)/Γ(1 + d/p)·det B."""
+        return math.exp(self._log_volume(dim)) * self.bandwidth.determinant(dim)
+
+    def log_integral(self, dim: int) -> float:
+        """Return the logarithm of the same."""
+        return self._log_volume(dim) + self.bandwidth.log_determinant(dim)
+
+    def _log_volume(self, dim: int) -> float:
         log = dim * (math.log(2) + math.lgamma(1 + 1 / self.p))
-        log += math.lgamma(1 + dim / self.power) - math.lgamma(1 + dim / self.p)
-        return math.exp(log) * self.bandwidth.determinant(dim)
+        return log + math.lgamma(1 + dim / self.power) - math.lgamma(1 + dim / self.p)
 
     def spectrum(self, generator: np.random.Generator, count: int, dim: int) -> Floats:
         """Draw ω = T^{1/p}·S: S p-stable on each axis, T one positive (power/p)-stable number."""
@@ -161,6 +167,10 @@ class ExponentialLp(ProductKernel):
     def profile(self, offsets: Floats) -> Floats:
         """Return e^{−|t|^p}, the factor of an axis where power = p."""
         return np.exp(-(np.abs(offsets) ** self.p))
+
+    def log_profile(self, offsets: Floats) -> Floats:
+        """Return −|t|^p."""
+        return np.asarray(-(np.abs(offsets) ** self.p))
 
     def profile_reach(self, tolerance: float) -> float:
         """Return ln(1/tolerance)^{1/p}."""

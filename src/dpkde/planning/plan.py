@@ -305,15 +305,21 @@ def plan_from_json(
     return Plan(pair, capacity, seed, columns, promise=promised)
 
 
-def as_families(family: str | Family) -> tuple[Family, ...]:
-    """Return the families that a caller means: one, by name or instance, or all for ``"auto"``."""
+Families = str | Family | Sequence[str | Family]
+"""What a caller may give for families: ``"auto"``, one of them, or some to choose among."""
+
+
+def as_families(family: Families) -> tuple[Family, ...]:
+    """Return the families that a caller means: one, by name or instance, some, or all."""
+    if isinstance(family, (list, tuple)) and family:
+        return tuple(one for each in family for one in as_families(each))
     if isinstance(family, Family):
         return (family,)
     if isinstance(family, type) and issubclass(family, Family):
         raise ParameterError(f"family must be an instance: write {family.__name__}()")
     if family == "auto":
         return tuple(kind() for kind in FAMILIES.values())
-    if family not in FAMILIES:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise ParameterError(
             f"family must be 'auto', {', '.join(map(repr, FAMILIES))} or a family, got {family!r}"
         )
@@ -400,7 +406,7 @@ def plan(
     epsilon: Exact | None = None,
     delta: Exact = 0,
     rho: Exact | None = None,
-    family: str | Family = "auto",
+    family: Families = "auto",
     adjacency: str = "add-remove",
     seed: int | None = None,
     expected_rows: int | None = None,

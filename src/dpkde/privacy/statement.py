@@ -131,16 +131,12 @@ class PrivacyStatement:
 
     def __str__(self) -> str:
         declared = self.guarantee
-        bound = plain(declared.epsilon or declared.rho or Fraction(0))
-        if declared.delta:
-            bound = f"({bound}, {plain(declared.delta)})"
-        kind = "" if declared.rho is None else "zero-concentrated "
         choices = any(isinstance(spend, Selection) for spend in self.spends)
         looks = "noisy measurements of the data" + " and random choices by it" * choices
         alike = Counter(str(spend) for spend in self.spends)
         return "\n".join(
             [
-                f"This release is {bound}-{kind}differentially private",
+                f"This release is {in_words(declared)}",
                 f"with respect to {neighbours(declared.adjacency, self.unit)}.",
                 protected(self.unit),
                 f"It was made by these {looks}, and no others:",
@@ -148,6 +144,19 @@ class PrivacyStatement:
                 "Whatever anyone computes from it, however often, is covered by the same bound.",
             ]
         )
+
+
+def in_words(declared: Guarantee) -> str:
+    """Return what is guaranteed, without for whom.
+
+    >>> in_words(Guarantee.declare(epsilon=1, delta="1e-6"))
+    '(1, 1e-06)-differentially private'
+    """
+    bound = plain(declared.epsilon or declared.rho or Fraction(0))
+    if declared.delta:
+        bound = f"({bound}, {plain(declared.delta)})"
+    kind = "" if declared.rho is None else "zero-concentrated "
+    return f"{bound}-{kind}differentially private"
 
 
 def neighbours(adjacency: Adjacency, unit: Unit) -> str:

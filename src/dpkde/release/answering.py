@@ -482,7 +482,8 @@ class Answering:
     def log_density(self, queries: QueriesLike, *, support: str = "space") -> NDArray[np.float64]:
         """Return the logarithm of `density`: −∞ where that is zero.
 
-        NaN where a query is not finite.
+        Over all of space it is finite where the density is below the least number, too, but for
+        kernels that end. NaN where a query is not finite.
         """
         return self.denoise().log_density(queries, support=support)
 

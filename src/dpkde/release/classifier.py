@@ -95,7 +95,7 @@ class Classifier:
                     "dpkde.load(path) opens the file of one"
                 )
         check_columns_agree({f"class {label!r}": release for label, release in releases.items()})
-        shares = _priors(releases, priors)
+        shares = shares_of(releases, priors)
         shares.setflags(write=False)
         units = _units(releases)
         means = [typical(r) / unit for r, unit in zip(releases.values(), units, strict=True)]
@@ -114,6 +114,9 @@ class Classifier:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a classifier is frozen")
+
+    def __reduce__(self) -> Any:
+        return type(self), (dict(zip(self.classes, self._releases, strict=True)), self.priors)
 
     def predict_proba(self, queries: QueriesLike) -> Floats:
         """Return the probability of each class at each query, shape (n_queries, n_classes).
@@ -205,10 +208,10 @@ def _units(releases: Mapping[Any, Answering]) -> tuple[float, ...]:
     return tuple(whole_of(release) for release in releases.values())
 
 
-def _priors(releases: Mapping[Any, Answering], priors: Any) -> Floats:
-    """Return priors as shares."""
+def shares_of(releases: Mapping[Any, Answering | None], priors: Any) -> Floats:
+    """Return priors as shares; those of the counts where there are none."""
     if priors is None:
-        priors = [release.count for release in releases.values()]
+        priors = [release.count for release in releases.values() if release is not None]
     elif isinstance(priors, Mapping):
         if set(priors) != set(releases):
             raise ParameterError(

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dpkde.release.synthetic import SyntheticRelease
 
 MOST_PARTS = 64
+MOST_SHARES = 10_000
 _NAME = re.compile(r"([a-z0-9][a-z0-9.-]{0,99}/)?[a-z][a-z0-9-]{0,63}")
 _TENSOR = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _HEXADECIMAL = re.compile(r"[0-9a-f]+")
@@ -248,6 +249,39 @@ class ExpectedRows(Part):
 
 
 @dataclass(frozen=True)
+class LedgerShare(Part):
+    """Which of several releases this is, where one entry of a ledger is for all of them.
+
+    They are of disjoint parts of the data, such as the classes of labelled records, and were made
+    together: see `dpkde.privacy.disjoint`. The release is called by what follows from these
+    numbers and from the name that the entry has.
+
+    Attributes
+    ----------
+    number
+        Which of them, from 0.
+    of
+        How many there are.
+    """
+
+    number: int
+    of: int
+    name = "ledger-share"
+    version = 1
+
+    def __post_init__(self) -> None:
+        if not (is_whole(self.number) and is_whole(self.of) and 0 <= self.number < self.of):
+            raise ParameterError("a share is one of several, counted from 0")
+        if self.of > MOST_SHARES:
+            raise ParameterError(f"an entry has at most {MOST_SHARES} shares, got {self.of}")
+        vars(self).update(number=int(self.number), of=int(self.of))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return which, and of how many."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class SketchIds(Part):
     """Which calls of `dpkde.sketch` are in a sketch, so that none is merged in twice.
 
@@ -440,7 +474,7 @@ class UnknownPart(Part):
 KINDS: dict[str, type[Part]] = {
     kind.name: kind
     for kind in (
-        *(ColumnTypes, DeclaredBounds, UnitKey, LedgerEntry, ExpectedRows, SketchIds),
+        *(ColumnTypes, DeclaredBounds, UnitKey, LedgerEntry, LedgerShare, ExpectedRows, SketchIds),
         *(NoisyMean, FittedModel),
     )
 }

@@ -15,10 +15,8 @@ from dpkde.privacy.budget import Budget
 from dpkde.privacy.ledger.book import Account, Booking, State, as_name, check_remark
 from dpkde.privacy.ledger.ledger import Ledger
 from dpkde.release.files import Filed
-from dpkde.release.parts import LedgerEntry
+from dpkde.release.parts import LedgerEntry, Part
 
-LedgerLike = Ledger | str | os.PathLike[str]
-"""A ledger, or the path of one."""
 Kept = TypeVar("Kept", bound=Filed)
 
 
@@ -30,6 +28,22 @@ class Page:
     dataset: str
     part: str | None = None
     remark: str | None = None
+
+    def reserve(self, budget: Budget, kind: str) -> Reservation:
+        """Reserve all that a budget guarantees; `BudgetError` where that is more than is left."""
+        booking = self.ledger.reserve(
+            budget.guarantee,
+            unit=budget.guarantee.unit,
+            kind=kind,
+            dataset=self.dataset,
+            part=self.part,
+            remark=self.remark,
+        )
+        return Reservation(self.ledger, booking)
+
+
+LedgerLike = Ledger | Page | str | os.PathLike[str]
+"""A ledger, or the path of one; or a page of one, which says the rest."""
 
 
 def page_of(
@@ -45,6 +59,8 @@ def page_of(
             if value is not None:
                 raise ParameterError(f"{name} goes with ledger=")
         return None
+    if isinstance(ledger, Page):
+        return ledger
     opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     account: Account = opened.account(dataset)
     part = None if part is None else as_name(part, "part")
@@ -69,6 +85,11 @@ class Reservation:
     def entry(self) -> LedgerEntry:
         """What the release carries."""
         return LedgerEntry(self.ledger.id, self.booking.number, self.booking.head)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All that the release carries of it."""
+        return (self.entry,)
 
     def returned(self) -> None:
         """Enter that the caller has it. The debit stands in any case: a failure is a warning."""
@@ -113,24 +134,18 @@ def reserving(page: Page | None, budget: Budget, kind: str) -> Iterator[Reservat
     if page is None:
         yield None
         return
-    booking = page.ledger.reserve(
-        budget.guarantee,
-        unit=budget.guarantee.unit,
-        kind=kind,
-        dataset=page.dataset,
-        part=page.part,
-        remark=page.remark,
-    )
-    reservation = Reservation(page.ledger, booking)
+    reservation = page.reserve(budget, kind)
     try:
         yield reservation
     except DpkdeError as error:
-        if _is_ours(error) and not isinstance(error, SourceError):
+        if is_orderly(error):
             reservation.refused(budget)
         raise
 
 
-def _is_ours(error: DpkdeError) -> bool:
+def is_orderly(error: DpkdeError) -> bool:
     """Tell whether dpkde raised an error, and not a kernel, a family or points of the caller's."""
+    if isinstance(error, SourceError):
+        return False
     *_, (frame, _) = walk_tb(error.__traceback__)
     return str(frame.f_globals.get("__name__")).partition(".")[0] == "dpkde"

@@ -8,7 +8,8 @@ What is found only with releases, and for these alone: entries that are gone fro
 or an old copy put back), and a chain of which all hashes were computed anew. A release carries the
 head of the chain after its own reservation, so it vouches for all entries up to that one.
 
-Two releases of different noise that claim one entry are found where both are given.
+Two releases of different noise that claim one entry, or one share of an entry that several have
+(`sharing`), are found where both are given.
 
 What nobody can find: that entries at the end are gone which no release at hand carries; what was
 released without the ledger; a release whose own reference was taken out; and one that was given the
@@ -27,12 +28,13 @@ from typing import Any, NamedTuple
 from dpkde.errors import DpkdeError, LedgerError, ParameterError
 from dpkde.privacy.amounts import ONE_RECORD, Unit
 from dpkde.privacy.budget import Guarantee
+from dpkde.privacy.disjoint import each_of, share_id
 from dpkde.privacy.ledger import store
 from dpkde.privacy.ledger.book import Book, Booking, State, guarantee_from_json, ledger_id
 from dpkde.privacy.ledger.chain import Row, breaks
 from dpkde.release import container
 from dpkde.release.files import Filed
-from dpkde.release.parts import LedgerEntry
+from dpkde.release.parts import LedgerEntry, LedgerShare
 
 Claimant = Filed | str | os.PathLike[str]
 """What may claim an entry: a release, or its file."""
@@ -95,6 +97,8 @@ class _Claim(NamedTuple):
     release_id: str
     guarantee: Guarantee
     unit: Unit
+    share: LedgerShare | None
+    """Which of several releases of one entry it is; None where it is the only one."""
     noise: str
     """The digest of its noisy numbers, where there is one draw of them; else empty."""
 
@@ -124,23 +128,29 @@ def verify(rows: Sequence[Row], releases: Iterable[Claimant]) -> Verdict:
         except (DpkdeError, OSError) as error:
             faults.append(f"a release cannot be read: {error}")
     heads = {row.number: row.head for row in rows}
-    seen: dict[int, _Claim] = {}
+    seen: dict[tuple[int, int], _Claim] = {}
+    first: dict[int, _Claim] = {}
     for claim in claims:
         wrong = _wrong(claim, own, heads, None if book is None else book.bookings)
         if wrong is None:
             assert claim.entry is not None
-            other = seen.setdefault(claim.entry.entry, claim)
-            if (other.release_id, other.noise) != (claim.release_id, claim.noise):
+            entry, share = claim.entry.entry, claim.share
+            other = seen.setdefault((entry, 0 if share is None else share.number), claim)
+            same = (other.release_id, other.noise) == (claim.release_id, claim.noise)
+            one = first.setdefault(entry, claim)
+            if same and (one.share and one.share.of) != (share and share.of):
+                other, same = one, False
+            if not same:
                 wrong = (
-                    f"claims entry {claim.entry.entry}, and so does {other.name}, which is not the "
-                    "same release: one of the two was never entered"
+                    f"claims entry {entry}, and so does {other.name}, which is not the same "
+                    "release: one of the two was never entered"
                 )
         if wrong is not None:
             faults.append(f"{claim.name} {wrong}")
     unseen, notes = [], []
     if book is not None:
         kept = [b for b in book.bookings.values() if b.state is State.WRITTEN]
-        unseen = [booking.number for booking in kept if booking.number not in seen]
+        unseen = [booking.number for booking in kept if booking.number not in first]
         notes = _notes(book)
     head = rows[-1].head if rows else ""
     return Verdict(tuple(faults), tuple(unseen), tuple(notes), len(rows), head)
@@ -168,13 +178,30 @@ def _wrong(
     if bookings is None:
         return None
     booking = bookings.get(entry.entry)
-    if booking is None or booking.release_id != claim.release_id:
+    if booking is None or _name(booking, claim.share) != claim.release_id:
         return f"is not the release of entry {entry.entry}"
-    if (booking.guarantee, booking.unit) != (claim.guarantee, claim.unit):
+    if (_paid(booking, claim.share), booking.unit) != (claim.guarantee, claim.unit):
         return f"guarantees another thing than entry {entry.entry} was paid for"
     if booking.state is State.REFUSED:
         return f"is there, and entry {entry.entry} says that it was refused"
     return None
+
+
+def _name(booking: Booking, share: LedgerShare | None) -> str:
+    """Return what the release of an entry is called, or that of a share of it."""
+    if share is None:
+        return booking.release_id
+    return share_id(booking.release_id, share.number, share.of)
+
+
+def _paid(booking: Booking, share: LedgerShare | None) -> Guarantee | None:
+    """Return what the release of an entry guarantees; None where it can have no such share."""
+    if share is None:
+        return booking.guarantee
+    try:
+        return each_of(booking.guarantee)
+    except ParameterError:
+        return None
 
 
 def _notes(book: Book) -> list[str]:
@@ -207,7 +234,8 @@ def _claim(release: Claimant) -> _Claim:
     if document.get("format") not in _FORMATS:
         raise damaged
     try:
-        privacy, part = document["privacy"], document.get("parts", {}).get(LedgerEntry.name)
+        parts, privacy = document.get("parts", {}), document["privacy"]
+        part, shared = parts.get(LedgerEntry.name), parts.get(LedgerShare.name)
         fields = (
             None if part is None else {name: part[name] for name in ("ledger", "entry", "head")}
         )
@@ -222,6 +250,7 @@ def _claim(release: Claimant) -> _Claim:
             str(document["release_id"]),
             guarantee_from_json(privacy),
             Unit.from_json(unit) if isinstance(unit, dict) else ONE_RECORD,
+            None if shared is None else LedgerShare(shared["number"], shared["of"]),
             noise,
         )
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
