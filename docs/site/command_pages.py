@@ -40,7 +40,9 @@ def _prose(help_: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_<>\[\]{}$|~])", r"\\\1", text).replace("--", r"\-\-")
+    """Return text as Markdown that shows it as it is, and options as code."""
+    plain = re.sub(r"([\\`*_<>\[\]{}$|~])", r"\\\1", text)
+    return re.sub(r"(?<!\S)(--[a-z][a-z-]*)", r"`\1`", plain)
 
 
 def _records(command: Any, context: Any) -> Iterator[tuple[str, str, str]]:

@@ -30,7 +30,8 @@ extensions = [
     "sphinx.ext.viewcode",
 ]
 exclude_patterns = ["files"]
-templates_path = ["templates"]
+templates_path = [str(Path(__file__).parent / "templates")]  # not beside the laid-out pages
+smartquotes = False  # text is shown as it is written: -- begins an option
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:obj", ".*"),  # the default role: what docstrings put in single quotes may be an argument
@@ -59,6 +60,7 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 autodoc_type_aliases = {
     name: name
@@ -72,7 +74,10 @@ autodoc_type_aliases = {
         "Points",
     )
 }
-numpydoc_validation_checks: set[str] = set()
+numpydoc_validation_checks = {  # those about sections, summaries and names of parameters
+    *("GL03", "GL05", "GL08", "GL09", "GL10", "SS01", "SS04", "SS05"),
+    *("PR02", "PR05", "PR06", "PR07", "PR09", "PR10", "RT02", "RT03", "RT04", "RT05"),
+}
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["static"]
@@ -117,6 +122,14 @@ def _bars_are_bars(app: Sphinx, what: str, name: str, thing: Any, options: Any, 
         literal = literal or line.rstrip().endswith("::")
 
 
+def _aliases_by_name(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, typed: str | None, back: Any
+) -> tuple[str | None, Any]:
+    """Return a signature that names an alias of a type as its author does."""
+    return typed and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", typed), back
+
+
 def setup(app: Sphinx) -> None:
     """Register what this site does of its own."""
     app.connect("autodoc-process-docstring", _bars_are_bars, priority=900)
+    app.connect("autodoc-process-signature", _aliases_by_name, priority=900)
