@@ -55,7 +55,7 @@ def test_python_blocks_run(
     namespace: dict[str, object] = {}
     for block in _code(path):
         if block.startswith("!"):
-            assert run(shlex.split(block.replace("\\\n", " "))[1:]) == 0
+            assert run(shlex.split(block)[1:]) == 0
         else:
             exec(compile(block, path.name, "exec"), namespace)
     if "matplotlib.pyplot" in sys.modules:

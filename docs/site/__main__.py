@@ -6,6 +6,7 @@ style or a picture from elsewhere is an error, too.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from sphinx.cmd.build import main as sphinx
 
 from command_pages import pages as pages_of_commands
 from offline import loaded_from_elsewhere
-from stage import stage
+from stage import stage, write
 
 
 def main(folder: str) -> int:
@@ -21,6 +22,11 @@ def main(folder: str) -> int:
     target = Path(folder)
     source, site = target / "source", target / "html"
     stage(source, pages_of_commands())
+    # Tutorials run under settings of our own, not of whoever builds; their kernels talk to nobody
+    # but the process that started them, and need not warn of who might listen.
+    settings = target / "ipython" / "profile_default" / "ipython_kernel_config.py"
+    write(settings, "c.IPKernelApp.log_level = 40\n")
+    os.environ["IPYTHONDIR"] = str((target / "ipython").resolve())
     conf = str(Path(__file__).parent)
     options = ["-W", "--keep-going", "-n", "-q", "-j", "auto", "-b", "html", "-c", conf]
     trees = ["-d", str(target / "doctrees")]
