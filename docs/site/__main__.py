@@ -22,8 +22,8 @@ def main(folder: str) -> int:
     target = Path(folder)
     source, site = target / "source", target / "html"
     stage(source, pages_of_commands())
-    # Tutorials run under settings of our own, not of whoever builds; their kernels talk to nobody
-    # but the process that started them, and need not warn of who might listen.
+    # Tutorials run under settings of our own, not of whoever builds. Their kernels listen on this
+    # machine alone; that they do so without encryption is said for each, and would hide the rest.
     settings = target / "ipython" / "profile_default" / "ipython_kernel_config.py"
     write(settings, "c.IPKernelApp.log_level = 40\n")
     os.environ["IPYTHONDIR"] = str((target / "ipython").resolve())

@@ -42,7 +42,6 @@ default_role = "py:obj"
 # Pages: anchors as the repository's own readers make them, so that links work in both places.
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
-suppress_warnings = ["myst.header"]  # a changelog's versions may begin at any level
 
 # Tutorials run at each build, in a folder of their own; one that fails fails the build.
 nb_execution_mode = "force"

@@ -142,5 +142,5 @@ def stage(target: Path, extra: dict[str, str], root: Path = ROOT) -> None:
         write(target / address, text)
         present.add(target / address)
     for old in list(target.rglob("*")):  # pages that are gone
-        if old.is_file() and old not in present and "generated" not in old.parts:
+        if old.is_file() and old not in present:
             old.unlink()
