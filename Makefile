@@ -1,19 +1,23 @@
 # The few commands people need. Each does its own set-up on a machine with only Python and make.
 PYTHON ?= python3
 VENV   := .venv
+DOCS   := .venv-docs
 ifeq ($(OS),Windows_NT)
-BIN := $(VENV)/Scripts
+SCRIPTS := Scripts
 else
-BIN := $(VENV)/bin
+SCRIPTS := bin
 endif
+BIN := $(VENV)/$(SCRIPTS)
 
-.PHONY: help test quick audit lint demo bench experiments clean
+.PHONY: help test quick audit lint demo docs wheel bench experiments clean
 
 help:
 	@echo "make demo    publish and query a generated data set; leaves demo/city.csv, *.dpkde, city.png"
 	@echo "make test    lint, types and the whole test suite, statistical audits included"
 	@echo "make quick   the tests without the long statistical audits"
 	@echo "make audit   the long audits at full length: a million damaged files, 60 and 200 kills, 50 races, some 25 minutes"
+	@echo "make docs    the documentation site, with its tutorials run: build/docs/html/index.html"
+	@echo "make wheel   what would be published, in dist/, tried in an environment with nothing else"
 	@echo "make bench   speed as ratios to peers measured in the same run, and errors at the same ε"
 	@echo "make experiments   the paper's figures and claims on generated data, in experiments/results/quick"
 
@@ -39,6 +43,17 @@ lint: $(VENV)/ready
 demo: $(VENV)/ready
 	$(BIN)/dpkde demo
 
+$(DOCS)/ready: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/$(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	@echo ready > $@
+
+docs: $(DOCS)/ready
+	$(DOCS)/$(SCRIPTS)/python docs/site build/docs
+
+wheel: $(VENV)/ready
+	$(BIN)/python .ci/wheel.py
+
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/sketch.py
 	$(BIN)/python benchmarks/noise.py
@@ -61,4 +76,4 @@ experiments: $(VENV)/ready
 	$(BIN)/python -m experiments --quick
 
 clean:
-	rm -rf $(VENV) demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DOCS) demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

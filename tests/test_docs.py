@@ -7,6 +7,7 @@ import math
 import pkgutil
 import re
 import shlex
+import sys
 import tomllib
 from contextlib import suppress
 from glob import glob
@@ -19,27 +20,50 @@ from dpkde import demo
 from dpkde.cli.main import run
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def _blocks(path: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", path.read_text(encoding="utf-8"), re.S)
 
 
+def _code(path: Path) -> list[str]:
+    """Return a page's blocks of Python, the cells of a tutorial among them, in order."""
+    return _blocks(path, r"(?:\{code-cell\} )?python")
+
+
+def _named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
 # Those of extend.md run in tests/families/test_custom.py, where its family passes the contract.
-WITH_CODE = [path for path in PAGES if _blocks(path, "python") and path.name != "extend.md"]
+WITH_CODE = [path for path in PAGES if _code(path) and path.name != "extend.md"]
 
 
-@pytest.mark.parametrize("path", WITH_CODE, ids=lambda p: p.name)
-def test_python_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All blocks of a page run one after the other, in one namespace and an empty folder."""
+@pytest.mark.parametrize("path", WITH_CODE, ids=_named)
+def test_python_blocks_run(
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """All blocks of a page run one after the other, in one namespace and an empty folder.
+
+    In a tutorial a cell that begins with an exclamation mark is a command.
+    """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
     namespace: dict[str, object] = {}
-    for block in _blocks(path, "python"):
-        exec(compile(block, path.name, "exec"), namespace)
+    for block in _code(path):
+        if block.startswith("!"):
+            assert run(shlex.split(block)[1:]) == 0
+        else:
+            exec(compile(block, path.name, "exec"), namespace)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", PAGES, ids=_named)
 def test_commands_and_links_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
@@ -63,7 +87,7 @@ def _exists(name: str, *modules: str) -> bool:
 PRESENT = [path for path in PAGES if path.name != "CHANGELOG.md"]
 
 
-@pytest.mark.parametrize("path", PRESENT, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", PRESENT, ids=_named)
 def test_names_and_files_exist(path: Path) -> None:
     """Modules, attributes, registries and files that a page names; what it writes <so> is open."""
     text = path.read_text(encoding="utf-8")
@@ -80,13 +104,15 @@ def test_names_and_files_exist(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["curator.md", "analyst.md", "ledger.md", "parts.md", "choosing.md", "gallery.md"]
+    "name",
+    ["curator.md", "analyst.md", "ledger.md", "parts.md", "choosing.md", "gallery.md", "start.md"],
 )
 def test_commands_of_the_tutorials_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every ``dpkde`` line, in an empty folder with a table, settings and points of that name."""
     _prepare(tmp_path, monkeypatch)
+    monkeypatch.setattr(demo, "city", lambda people, city=demo.city: city(3_000))
     commands = [
         line
         for block in _blocks(ROOT / "docs" / name, "sh")

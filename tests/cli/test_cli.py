@@ -500,3 +500,16 @@ def test_the_examples_work(
         assert example is not None
         code, _, err = dpkde_(*example.group(1).split(), capsys=capsys)
         assert code == 0, err
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+def test_letters_that_the_output_lacks_are_spelled_out(encoding: str) -> None:
+    """As on Windows, where what is redirected is in the code page of the country."""
+    plan = ["plan", "--columns", "a", "--bounds", "0:1", "--bandwidth", "0.1", "--epsilon", "1,2"]
+    process = subprocess.run(
+        [*DPKDE, *plan, "--expected-rows", "1000"],
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=True,
+    )
+    assert process.stdout.startswith(b"\\u03b5 = 1")

@@ -12,7 +12,7 @@ import math
 import random
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.tables import CSV, open_points, records
+from dpkde.errors import SchemaError
+from dpkde.tables import CSV, open_points, records, streams
 from dpkde.tables import text as tables
 from dpkde.tables.numbers import DOT, NO_MARK, parse_number
 
@@ -672,3 +673,20 @@ def test_zstandard_from_its_own_program(tmp_path: Path) -> None:
     (tmp_path / "t.csv.zst").write_bytes(_pack(".zst", text[:100]) + _pack(".zst", text[100:]))
     rows = np.concatenate([p.rows() for p in open_points(tmp_path / "t.csv.zst").read()])
     assert len(rows) == 1000
+
+
+def test_a_packed_file_is_closed_where_it_cannot_be_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[BinaryIO] = []
+
+    def refuse(file: BinaryIO) -> None:
+        opened.append(file)
+        raise SchemaError("one more package")
+
+    monkeypatch.setitem(streams.PACKINGS, ".zst", refuse)
+    path = tmp_path / "t.csv.zst"
+    path.write_bytes(b"x")
+    with pytest.raises(SchemaError, match="one more package"):
+        streams.open_binary(path)
+    assert opened[0].closed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -68,6 +69,7 @@ def run(arguments: list[str] | None = None) -> Any:
     try:
         if arguments is None:  # as a command of its own: nobody else minds what Ctrl-C does
             interrupts.watch()
+            _spell_out_letters()
         code = _run(sys.argv[1:] if arguments is None else arguments)
         if interrupts.happened or code == INTERRUPTED:  # the parser may have caught it
             raise KeyboardInterrupt
@@ -80,6 +82,15 @@ def run(arguments: list[str] | None = None) -> Any:
     finally:
         if arguments is None:
             interrupts.end()
+
+
+def _spell_out_letters() -> None:
+    """Let ε be written as an escape where the output has no such letter, as the error output does.
+
+    On Windows what is piped or redirected is in the code page of the country, mostly without it.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _run(typed: list[str]) -> Any:

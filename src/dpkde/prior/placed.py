@@ -98,7 +98,11 @@ class PlacedFamily(CustomFamily):
     @property
     def proof(self) -> str:
         """The text beside the module."""
-        return resources.files("dpkde.prior").joinpath(f"{self.name}.proof.md").read_text()
+        return (
+            resources.files("dpkde.prior")
+            .joinpath(f"{self.name}.proof.md")
+            .read_text(encoding="utf-8")
+        )
 
 
 @dataclass(frozen=True, eq=False)

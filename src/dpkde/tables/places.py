@@ -122,7 +122,7 @@ def files_in(name: str | os.PathLike[str], kinds: Sequence[str]) -> list[tuple[P
         return list(_tables(found, kinds, str(path)))
     if not path.exists() and _PATTERN.search(text):
         matches = [Path(each) for each in sorted(glob.glob(text, recursive=True))]
-        root = _root(text)
+        root = _root(path.as_posix())
         below = [(each, each.as_posix().removeprefix(root)) for each in matches if each.is_file()]
         return _matching(below, text)
     return [(path, "")]

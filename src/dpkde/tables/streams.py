@@ -54,7 +54,11 @@ def open_binary(path: Place) -> Stream:
     if not packing:
         return Stream(file.read, file.close)
     damaged = f"{path.name} is damaged, or not a {packing} file"
-    unpacked = guarded(damaged, lambda: PACKINGS[packing](file))
+    try:
+        unpacked = guarded(damaged, lambda: PACKINGS[packing](file))
+    except BaseException:
+        file.close()
+        raise
     return Stream(lambda size: guarded(damaged, lambda: unpacked.read(size)), file.close)
 
 
