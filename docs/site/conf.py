@@ -128,7 +128,15 @@ def _aliases_by_name(
     return typed and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", typed), back
 
 
+def _is_of_others(
+    app: Sphinx, what: str, name: str, thing: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out what a class has from scikit-learn, which documents it."""
+    return True if str(getattr(thing, "__module__", "")).startswith("sklearn.") else None
+
+
 def setup(app: Sphinx) -> None:
     """Register what this site does of its own."""
     app.connect("autodoc-process-docstring", _bars_are_bars, priority=900)
+    app.connect("autodoc-skip-member", _is_of_others)
     app.connect("autodoc-process-signature", _aliases_by_name, priority=900)

@@ -125,7 +125,7 @@ def publish(
         As for `sketch`.
     plan
         From `dpkde.plan`; also its unit, where all rows of somebody are to be protected.
-    terms
+    **terms
         What `dpkde.publish` takes beside a plan: `epsilon` or `rho`, `ledger`, `extras` and so on.
 
     Guarantee
