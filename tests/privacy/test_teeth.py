@@ -247,8 +247,7 @@ def test_worst_neighbours_use_what_is_paid_for() -> None:
     ],
 )
 def test_candidates_lie_in_the_domain(kernel: dpkde.Kernel, bounds: Any, dim: int) -> None:
-    family = "hashing" if bounds is None or kernel.home != "space" else "auto"
-    family = dpkde.Fourier(4) if kernel.home == "space" else family
+    family: Any = dpkde.Fourier(4) if kernel.home == "space" else "hashing"
     settings: dict[str, Any] = {"kernel": kernel, "bounds": bounds, "family": family}
     plan = dpkde.plan(**settings, dim=dim, epsilon=1, expected_rows=1000, seed=0)
     candidates = places(plan.frame, 50)

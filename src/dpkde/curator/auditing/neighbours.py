@@ -52,7 +52,7 @@ def places(frame: Frame, number: int) -> Points:
     shares = np.concatenate([[[0.5] * dim, [0.0] * dim, [1.0] * dim], spread])[:number]
     halves = frame.domain.halves(dim)
     if frame.kernel.home == "sets":
-        return np.rint(shares)
+        return np.asarray(np.rint(shares))
     if halves is None:
         return frame.point_at(WIDE * (2 * shares - 1))
     return np.asarray(frame.domain.origin(dim) + (2 * shares - 1) * halves)

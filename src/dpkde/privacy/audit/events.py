@@ -75,10 +75,10 @@ def half_line(direction: Any, left: Values, right: Values, delta: float) -> Even
     best: Event | None = None
     for upwards in (True, False):
         if upwards:
-            within = [len(s) - np.searchsorted(s, cuts, side="left") for s in (a, b)]
+            p, q = (len(s) - np.searchsorted(s, cuts, side="left") for s in (a, b))
         else:
-            within = [np.searchsorted(s, cuts, side="right") for s in (a, b)]
-        at, swapped, ratio = _most_telling(*within, len(a), delta)
+            p, q = (np.searchsorted(s, cuts, side="right") for s in (a, b))
+        at, swapped, ratio = _most_telling(p, q, len(a), delta)
         if best is None or ratio > best.ratio:
             cut, sign = cuts[at], "≥" if upwards else "≤"
             holds = _at_least(cut) if upwards else _at_most(cut)

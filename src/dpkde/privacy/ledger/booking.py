@@ -120,6 +120,7 @@ def reserving(page: Page | None, budget: Budget, kind: str) -> Iterator[Reservat
         dataset=page.dataset,
         part=page.part,
         remark=page.remark,
+        release_id=budget.randomness.public_name(),
     )
     reservation = Reservation(page.ledger, booking)
     try:
