@@ -46,6 +46,7 @@ PLACES_POINTS = ("dpkde.families", "dpkde.space.domain", "dpkde.space.frame", "d
 MAY_HOLD = (
     *HOLDS_POINTS,
     *("dpkde.demo", "dpkde.cli.publish", "dpkde.cli.sketch", "dpkde.cli.merge", "dpkde.__init__"),
+    "dpkde.cli.audit",
 )
 
 

@@ -42,7 +42,7 @@ READ_TABLES = ("publish", "sketch", "merge")
 """Verbs that read private tables or sketches, and leave something that must not tell of them."""
 NEVER_DO = ("plan", "query", "mass", "grid", "sample", "inspect", "demo")
 """Verbs that see what is public alone, or what is made up."""
-FOR_THE_CURATOR: tuple[str, ...] = ()
+FOR_THE_CURATOR = ("audit",)
 """Verbs whose output is as secret as the table, and which say so."""
 
 
@@ -64,7 +64,9 @@ BAD = ["0.5,abc", "0.5", "0.5,0.5,0.5", "", ",", "1e999,0", "0.5;0.5", '0.5,"0.5
 
 def _text(points: Points, separator: str = ",") -> bytes:
     lines = [separator.join(("who", "a", "b"))]
-    lines += [separator.join([str(i // 3), repr(x), repr(y)]) for i, (x, y) in enumerate(points.tolist())]
+    lines += [
+        separator.join([str(i // 3), repr(x), repr(y)]) for i, (x, y) in enumerate(points.tolist())
+    ]
     if len(points) > len(POINTS):  # one of those that are to look like the first
         lines += [f"7{separator}{line.replace(',', separator)}" for line in BAD]
     return ("\n".join(lines) + "\n").encode()
