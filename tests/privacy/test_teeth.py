@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import dpkde
+from audits import hats, trials_for
 from dpkde.curator.auditing.neighbours import places, worst
 from dpkde.curator.auditing.repeated import Repeated, audited
 from dpkde.families.base import Family
@@ -101,36 +102,12 @@ def test_every_family_law_and_adjacency_passes(
 
 # What the audit catches
 
-TRIALS = {
-    "0.1": {"half of the noise": 300_000, "a sensitivity too small by √2": 1_200_000},
-    "1": {"half of the noise": 30_000, "a sensitivity too small by √2": 60_000},
-    "4": {"half of the noise": 20_000, "a sensitivity too small by √2": 30_000},
-}
-"""The bound is about normal, and exceeds ε on average by 10, 7, 21, 12, 10 and 7 of its standard
-deviations. All mutants without a number here are told by an event that is certain, or has a chance
-above 0.4, on one side and next to impossible on the other: its bound is ln(N/17) at least, 20,000
-trials make that 6.8, and the chance that it is below 4 is that of 800 hits fewer than expected."""
-LEAKS = {"0.1": 150_000, "1": 220_000, "4": 1_600_000}
-"""The leak is seen N·2⁻¹⁰ times on one side, never on the other. With the rate shared by five
-events the bound is ln(low/16.2), and beyond ε from 52, 91 and 1,061 hits on; of four fifths of
-150,000 and 220,000 outputs, and all but 65,536 of 1,600,000, it has 117, 172 and 1,498 on average:
-6.0, 6.2 and 11 standard deviations more."""
-
-
-def _hats(epsilon: str) -> tuple[Repeated, tuple[Any, Any]]:
-    """A record on a node moves one cell by nearly all it has."""
-    plan = _plan("spline")
-    release = Repeated(plan, Guarantee.declare(epsilon=epsilon))
-    return release, _neighbours(plan, DiscreteLaplace, "add-remove")
-
 
 @pytest.mark.parametrize("name", MUTANTS)
 @pytest.mark.parametrize("epsilon", EPSILONS if FULL else ("1",))
 def test_mutants_fail(name: str, epsilon: str) -> None:
-    release, sides = _hats(epsilon)
-    trials = TRIALS[epsilon].get(name, 20_000)
-    if name == "no noise once in a thousand":
-        trials = LEAKS[epsilon]
+    release, sides = hats(epsilon)
+    trials = trials_for(name, epsilon)
     result = release.audit(*sides, trials=trials, confidence=MUTANTS_DOUBT, drawing=MUTANTS[name])
     assert result.refutes(float(epsilon)), f"{result}: {result.findings}"
 
@@ -141,7 +118,7 @@ def test_the_audit_sees_much_of_epsilon(epsilon: str) -> None:
 
     At ε = 0.1 so few outputs tell next to nothing; of 300,000 it saw 0.06.
     """
-    release, sides = _hats(epsilon)
+    release, sides = hats(epsilon)
     if epsilon == "0.1" and not FULL:
         return
     trials = 300_000 if epsilon == "0.1" else 40_000
@@ -160,15 +137,15 @@ def test_the_audit_sees_much_of_epsilon(epsilon: str) -> None:
     ],
 )
 def test_the_event_says_what_is_wrong(name: str, words: str) -> None:
-    release, sides = _hats("1")
+    release, sides = hats("1")
     result = release.audit(*sides, trials=20_000, confidence=MUTANTS_DOUBT, drawing=MUTANTS[name])
     assert words in result.event, result.findings
 
 
 def test_a_leak_is_a_bound_on_delta() -> None:
     """A leak of 2⁻¹⁰ takes a δ; the audit says how much of one at least, and no more than it is."""
-    release, sides = _hats("1")
-    trials = LEAKS["1"]
+    release, sides = hats("1")
+    trials = trials_for("no noise once in a thousand", "1")
     leaking = partial(
         release.audit,
         *sides,
