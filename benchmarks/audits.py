@@ -31,7 +31,7 @@ TRIALS = {
     "4": {"a sensitivity too small by √2": 30_000},
 }
 """Enough for each to be missed with a chance below 10⁻⁶: the bound is about normal, and exceeds ε
-on average by 10, 7, 21, 12 and 7 of its standard deviations. Mutants without a number here are told
+on average by 10, 6, 21, 10 and 7 of its standard deviations. Mutants without a number here are told
 by an event that is certain, or has a chance above 0.4, on one side, and is next to impossible on
 the other: its bound is ln(0.4·N/17) at least, which is 5.9 for 16,000 outputs; to miss 4, 6,400
 expected events would have to be fewer than 1,000."""

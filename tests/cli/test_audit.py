@@ -104,6 +104,17 @@ def test_a_promise_that_is_refused_leaves_nothing_to_audit(capsys: Printed) -> N
     assert code == 0
     assert "publishing is refused, as it would be for any such table" in out
     assert "transcripts: 7 of 7 alike" in out
+    assert "dpkde.errors.AccuracyError: α = 0.001 cannot be promised" in out
+
+
+def test_a_defect_is_no_refusal(capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("by accident")
+
+    monkeypatch.setattr(road, "_noisy_count", broken)
+    code, out, _ = dpkde_("audit", "--bounds", "0:4", *USUAL, *SPLINE, capsys=capsys)
+    assert code == 1
+    assert "any such table: REFUTED\n    RuntimeError: by accident" in out
 
 
 @pytest.mark.parametrize(

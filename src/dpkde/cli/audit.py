@@ -18,8 +18,6 @@ from dpkde.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpkde.curator.auditing.course import Course, Finding
-    from dpkde.kernels import Points
-    from dpkde.tables import Source
 
 MADE_UP = 1000
 """Records of a table that is made up, where no number of them is expected."""
@@ -28,7 +26,6 @@ FROM_A_TABLE = (
     "published"
 )
 FROM_NOTHING = "of a table that was made up: nothing in it is secret"
-MOST_ROWS = 1_000_000
 KINDS = {
     "transcript": ("transcripts: {} of {} alike", "alike", "NOT ALIKE"),
     "audit": ("audits: {} of {} not refuted", "kept", "REFUTED"),
@@ -43,8 +40,8 @@ def audit(
     table: Annotated[
         str | None,
         typer.Argument(
-            help="A table, as for dpkde publish. Left out: one is made up, evenly spread over the "
-            "bounds."
+            help="A table, as for dpkde publish: its first million rows. Left out: one is "
+            "made up, evenly spread over the bounds."
         ),
     ] = None,
 ) -> None:
@@ -100,7 +97,7 @@ def _lines(findings: Sequence[Finding]) -> list[str]:
 
 def _course(table: str | None, options: Options) -> Course:
     """Return what is to be audited, from what was typed."""
-    from dpkde.curator.auditing.course import Course
+    from dpkde.curator.auditing.course import MOST_ROWS, Course, rows_of
     from dpkde.curator.auditing.neighbours import places
     from dpkde.curator.publish import Errand
     from dpkde.planning.plan import as_families, check_density, check_rows, check_switch, make_frame
@@ -138,25 +135,9 @@ def _course(table: str | None, options: Options) -> Course:
     if source is None:
         rows = places(frame, min(rows_guess or MADE_UP, MOST_ROWS))
     else:
-        rows = _rows(source, frame.dim)
+        rows = rows_of(source, frame.dim)
     more: dict[str, Any] = {"mutants": bool(options["mutants"])}
     if options["trials"] is not None:
         more["trials"] = options["trials"]
     families = as_families(decisions["family"])
     return Course(rows, frame, families, errand, decisions["seed"], **more)
-
-
-def _rows(source: Source, dim: int) -> Points:
-    """Return the first rows of a table, `MOST_ROWS` at most, bad cells as NaN."""
-    import numpy as np
-
-    from dpkde.tables.arrays import as_rows
-
-    held, number = [np.empty((0, dim))], 0
-    for piece in source.pieces(dim):
-        rows = as_rows(piece.rows(), dim, "points").astype(np.float64)
-        held.append(rows[: MOST_ROWS - number])
-        number += len(rows)
-        if number >= MOST_ROWS:
-            break
-    return np.concatenate(held)

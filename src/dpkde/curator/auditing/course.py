@@ -25,7 +25,7 @@ from dpkde.curator.auditing.neighbours import places, worst
 from dpkde.curator.auditing.repeated import Repeated
 from dpkde.curator.auditing.transcript import Player, Recorder, transcribe
 from dpkde.curator.publish import Errand, publish_source
-from dpkde.errors import ParameterError
+from dpkde.errors import DpkdeError, ParameterError
 from dpkde.families.base import Family
 from dpkde.planning.plan import Plan
 from dpkde.privacy.amounts import ONE_RECORD, Adjacency
@@ -35,13 +35,16 @@ from dpkde.privacy.budget import Budget, Guarantee
 from dpkde.privacy.concentrated import epsilon_of
 from dpkde.release.release import Release
 from dpkde.space.frame import Frame
-from dpkde.tables import open_points
+from dpkde.tables import Source, open_points
+from dpkde.tables.arrays import as_rows
 
 CONFIDENCE = 1 - 1e-6
 """Of each audit: a correct release is refuted once in a million."""
 ZCDP_DELTA = Fraction(1, 1000)
 """What is guaranteed as ρ is audited as the ε that it implies with this δ."""
 FEWEST_TRIALS = 1000
+MOST_ROWS = 1_000_000
+"""Of a table so many rows are taken: a dozen like it are held."""
 
 Points = NDArray[np.float64]
 Report = Callable[[int, int | None], object]
@@ -136,7 +139,9 @@ class Course:
             yield Finding("transcript", name, not differences, "; ".join(differences))
         if not first.result:
             words = "no release to audit: publishing is refused, as it would be for any such table"
-            yield Finding("audit", words, as_it_should=True)
+            reason = first.error.splitlines()[-1]
+            refused = reason.startswith(f"{DpkdeError.__module__}.")
+            yield Finding("audit", words, as_it_should=refused, detail=reason)
             return
         families = tuple(type(family) for family in self.families)
         kernels = (type(self.frame.kernel),)
@@ -211,6 +216,18 @@ class Course:
             ]
         found = [("a record that moves most", rows, np.concatenate([rows, records.largest]))]
         return [*found, ("its first record", rows[1:], rows)] if len(rows) else found
+
+
+def rows_of(source: Source, dim: int) -> Points:
+    """Return the first rows of a table, `MOST_ROWS` at most, bad cells as NaN: secret."""
+    held, number = [np.empty((0, dim))], 0
+    for piece in source.pieces(dim):
+        rows = as_rows(piece.rows(), dim, "points").astype(np.float64)
+        held.append(rows[: MOST_ROWS - number])
+        number += len(rows)
+        if number >= MOST_ROWS:
+            break
+    return np.concatenate(held)
 
 
 def _in_words(result: AuditResult) -> str:
