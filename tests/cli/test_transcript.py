@@ -290,6 +290,15 @@ def test_every_option_has_a_case(name: str) -> None:
     assert set(CASES[name]) == {row.name for row in rows(*_verb(name).groups)}
 
 
+def _cases(name: str) -> list[Any]:
+    """Return an option and a number for each thing to try."""
+    return [
+        pytest.param(option, number, id=f"{option}-{number}")
+        for option, several in CASES[name].items()
+        for number in range(len(several))
+    ]
+
+
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What stands beside the table: a plan, settings, and a ledger."""
@@ -301,14 +310,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize(
-    ("option", "number"),
-    [
-        pytest.param(option, number, id=f"{option}-{number}")
-        for option, several in CASES["publish"].items()
-        for number in range(len(several))
-    ],
-)
+@pytest.mark.parametrize(("option", "number"), _cases("publish"))
 def test_tables_are_alike_under_every_option_of_publish(
     option: str, number: int, folder: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,14 +340,7 @@ def test_notes_are_alike(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert words.startswith("dpkde: note: about 1 records") is noted
 
 
-@pytest.mark.parametrize(
-    ("option", "number"),
-    [
-        pytest.param(option, number, id=f"{option}-{number}")
-        for option, several in CASES["sketch"].items()
-        for number in range(len(several))
-    ],
-)
+@pytest.mark.parametrize(("option", "number"), _cases("sketch"))
 def test_sketches_are_made_alike(
     option: str, number: int, folder: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

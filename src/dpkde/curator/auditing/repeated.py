@@ -27,6 +27,11 @@ from dpkde.privacy.audit.mutants import Drawing, Laws, right
 from dpkde.privacy.budget import Budget, Guarantee, Spend, cheapest
 from dpkde.privacy.laws import Law, law_of_a_number
 
+MOST_CELLS = 64
+"""More would hardly tell more: an audit sees some sixteen cells one by one, and all by weights."""
+BLOCK = 1000
+"""So many outputs are drawn whole at a time. A mutant that repeats itself repeats within them."""
+
 
 @dataclass(frozen=True)
 class Repeated:
@@ -89,7 +94,7 @@ class Repeated:
     def audit(
         self,
         left: Any,
-        right_: Any,
+        other: Any,
         *,
         trials: int,
         confidence: float,
@@ -100,34 +105,25 @@ class Repeated:
 
         Of large tables `MOST_CELLS` cells are looked at: those that the two sides differ in most.
         """
-        sums = [self.sums(side) for side in (left, right_)]
+        sums = [self.sums(side) for side in (left, other)]
         kept = telling_cells(*sums)
-        laws, chosen = self.laws, drawing
-        if all(law.is_scalar for law, _ in laws):  # of the others nobody needs noise
-            law, cells = laws[-1]
-            before = len(sums[0]) - cells
-            laws = [*laws[:-1], (law, len(kept) - before)]
-        elif len(kept) < len(sums[0]):
-            chosen = _of_cells(drawing, laws, kept)
-            law, cells = laws[-1]
-            laws = [*laws[:-1], (law, len(kept) - (len(sums[0]) - cells))]
+        *before, (law, cells) = self.laws
+        laws = [*before, (law, cells - len(sums[0]) + len(kept))]
+        if not law.is_scalar and len(kept) < len(sums[0]):
+            drawing = _of_cells(drawing, self.laws, kept)
         return audited(
             laws,
             [side[kept] for side in sums],
             trials=trials,
             confidence=confidence,
-            drawing=chosen,
+            drawing=drawing,
             delta=float(self.guarantee.delta) if delta is None else delta,
         )
 
 
-MOST_CELLS = 64
-"""More would hardly tell more: an audit sees some sixteen cells one by one, and all by weights."""
-
-
-def telling_cells(left: NDArray[np.int64], right_: NDArray[np.int64]) -> NDArray[np.intp]:
+def telling_cells(left: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return the first number, and those in which two vectors differ most, in their order."""
-    apart = np.abs((left - right_).astype(np.float64))
+    apart = np.abs((left - other).astype(np.float64))
     apart[0] = np.inf
     return np.sort(np.argsort(-apart, kind="stable")[:MOST_CELLS])
 
@@ -142,10 +138,6 @@ def _of_cells(drawing: Drawing, laws: Laws, kept: NDArray[np.intp]) -> Drawing:
         return np.concatenate(parts)
 
     return drawn
-
-
-BLOCK = 1000
-"""So many outputs are drawn whole at a time. A mutant that repeats itself repeats within them."""
 
 
 def audited(
