@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpkde.cli import request
-from dpkde.cli.exits import DEFECT, plain
+from dpkde.cli.exits import DEFECT, fail, plain
 from dpkde.cli.options import RELEASE, Options
 from dpkde.cli.progress import bar
 from dpkde.cli.verb import verb
@@ -77,7 +77,7 @@ def audit(
         lines = [f"claimed: {claim} ({course.guarantee})", *_lines(findings), f"note: {whose}"]
         typer.echo("\n".join(map(plain, lines)))
     if any(not finding.as_it_should for finding in findings if finding.kind != "mutant"):
-        raise typer.Exit(DEFECT)
+        fail("the audit found a defect of dpkde, told above; please report it", DEFECT)
 
 
 def _lines(findings: Sequence[Finding]) -> list[str]:
