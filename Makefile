@@ -33,7 +33,7 @@ quick: lint
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not audit"
 
 audit: $(VENV)/ready
-	DPKDE_MUTATIONS=1000000 DPKDE_KILLS=60 DPKDE_RACES=50 DPKDE_LEDGER_KILLS=200 $(BIN)/python -m pytest -q -n auto --dist worksteal -m audit --timeout 5400
+	DPKDE_MUTATIONS=1000000 DPKDE_KILLS=60 DPKDE_RACES=50 DPKDE_LEDGER_KILLS=200 DPKDE_AUDITS=full $(BIN)/python -m pytest -q -n auto --dist worksteal -m audit --timeout 5400
 
 lint: $(VENV)/ready
 	$(BIN)/python -m ruff check .

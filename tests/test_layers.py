@@ -49,6 +49,7 @@ MAY_HOLD = (
     *("dpkde.demo", "dpkde.cli.publish", "dpkde.cli.sketch", "dpkde.cli.merge", "dpkde.__init__"),
     "dpkde.cli.check",
     *("dpkde.sklearn.density", "dpkde.sklearn.classifier"),
+    "dpkde.cli.audit",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.laws import DiscreteGaussian, Law, Randomness, draw
+from dpkde.privacy.laws import Law, Randomness, draw
 
 doors = importlib.import_module("dpkde.privacy.laws.draw")  # the module, not the function
 Noise = Callable[[Law, int], NDArray[np.int64]]
@@ -43,15 +43,9 @@ def rigged(make: Noise = draw, **guarantee: Any) -> Budget:
     return Budget(Guarantee.declare(**guarantee), Rigged(make))
 
 
-def scaled(law: Law, factor: Fraction) -> Law:
-    """Return a law whose standard deviation is `factor` times as large."""
-    scale = law.scale * (factor**2 if isinstance(law, DiscreteGaussian) else factor)
-    return replace(law, scale=scale)  # type: ignore[type-var]
-
-
 def shrunk(factor: Fraction) -> Noise:
     """Return noise that is too small by a factor."""
-    return lambda law, size: draw(scaled(law, factor), size)
+    return lambda law, size: draw(law.scaled(factor), size)
 
 
 def constant(value: int) -> Noise:

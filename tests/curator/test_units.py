@@ -326,10 +326,10 @@ def test_laws_have_no_other_norms() -> None:
 
 def _published(
     plan: dpkde.Plan, claimed: Unit | None = None
-) -> Callable[[Any, int], NDArray[np.float64]]:
+) -> Callable[[Any, int], NDArray[np.int64]]:
     """What is published of a sketch, all noise drawn at once; a mutant claims another unit."""
 
-    def mechanism(rows: list[tuple[int, float]], trials: int) -> NDArray[np.float64]:
+    def mechanism(rows: list[tuple[int, float]], trials: int) -> NDArray[np.int64]:
         frame = pd.DataFrame(rows, columns=["who", "a"]).astype({"who": "int64", "a": "float64"})
         sketch = dpkde.sketch(frame, plan, threads=1)
         priced = replace(plan, unit=claimed or plan.unit)
@@ -341,7 +341,7 @@ def _published(
         cells = len(sketch._table)
         noise = draw(table, trials * cells).reshape(trials, cells)
         counts = sketch._count + draw(count, trials)
-        return np.column_stack([counts, (sketch._table + noise) / 2.0**plan.bits])
+        return np.column_stack([counts, sketch._table + noise])
 
     return mechanism
 

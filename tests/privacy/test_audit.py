@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
 import dpkde
-from contracts.rigged import Noise, rigged, scaled, shrunk
+from contracts.rigged import Noise, rigged, shrunk
 from dpkde.curator.publish import Errand, publish_sketch
 from dpkde.families.base import Family
 from dpkde.privacy.audit import audit, clopper_pearson
@@ -49,16 +49,16 @@ def _farthest(plan: dpkde.Plan) -> tuple[float, float]:
     return float(grid[values.argmax(), 0]), float(grid[values.argmin(), 0])
 
 
-def _numbers(release: dpkde.Release) -> NDArray[np.float64]:
-    return np.concatenate([[release.count], release.table / 2.0**release.plan.bits])
+def _numbers(release: dpkde.Release) -> NDArray[np.int64]:
+    return np.concatenate([[release.count], release.table])
 
 
 def _published(
     plan: dpkde.Plan, noise: Noise = draw, **guarantee: Any
-) -> Callable[[Any, int], NDArray[np.float64]]:
+) -> Callable[[Any, int], NDArray[np.int64]]:
     """The whole road from a sketch on; sketches are exact, so one serves all trials."""
 
-    def mechanism(data: list[float], trials: int) -> NDArray[np.float64]:
+    def mechanism(data: list[float], trials: int) -> NDArray[np.int64]:
         sums = dpkde.sketch(np.array(data).reshape(-1, 1), plan)
         errands = (Errand(rigged(noise, **guarantee)) for _ in range(trials))
         return np.array([_numbers(publish_sketch(sums, errand)) for errand in errands])
@@ -68,23 +68,23 @@ def _published(
 
 def _drawn(
     plan: dpkde.Plan, factor: Fraction = Fraction(1), **guarantee: Any
-) -> Callable[[Any, int], NDArray[np.float64]]:
+) -> Callable[[Any, int], NDArray[np.int64]]:
     """What `_published` returns under replace, in law, and sooner: all noise is drawn at once.
 
     One release tells the law of the noise; `factor` makes a mutant of it.
     """
 
-    def mechanism(data: list[float], trials: int) -> NDArray[np.float64]:
+    def mechanism(data: list[float], trials: int) -> NDArray[np.int64]:
         sketch = dpkde.sketch(np.array(data).reshape(-1, 1), plan)
         release = dpkde.publish(sketch, **guarantee, adjacency="replace")
         declared = release.law("table")
         assert declared is not None
-        law, cells = scaled(declared, factor), plan.pair.bounds.cells
+        law, cells = declared.scaled(factor), plan.pair.bounds.cells
         if isinstance(law, MaxNorm):  # its cells are drawn together
             noise = np.array([draw(law, cells) for _ in range(trials)])
         else:
             noise = draw(law, trials * cells).reshape(trials, cells)
-        return np.asarray((sketch._table + noise) / 2.0**plan.bits)
+        return np.asarray(sketch._table + noise)
 
     return mechanism
 
@@ -175,7 +175,7 @@ def test_gaussian_passes_and_small_gaussian_fails() -> None:
     epsilon = float(epsilon_of(rho, Fraction(1, 1000)))
 
     def mechanism(scale: Fraction) -> Callable[[int, int], NDArray[np.float64]]:
-        return lambda data, trials: (data + draw(scaled(law, scale), trials)).astype(np.float64)
+        return lambda data, trials: (data + draw(law.scaled(scale), trials)).astype(np.float64)
 
     assert not audit(mechanism(Fraction(1)), 0, 1000, trials=400_000, delta=1e-3).refutes(epsilon)
     assert audit(mechanism(Fraction(1, 2)), 0, 1000, trials=400_000, delta=1e-3).refutes(epsilon)
@@ -213,7 +213,7 @@ def test_mutant_batch_dependent_contribution() -> None:
     plan = _plan("pairs")
     honest = _published(plan, epsilon=EPSILON)
 
-    def mutant(data: list[float], trials: int) -> NDArray[np.float64]:
+    def mutant(data: list[float], trials: int) -> NDArray[np.int64]:
         largest = max(map(abs, data))
         return honest([value / largest for value in data], trials)
 

@@ -126,6 +126,13 @@ TABLE = (
            "Your word that no unit has rows in two of the parts, as where each hospital has "
            "patients of its own. Otherwise noise is for the rows of a unit in every part."),
     Option("quiet", "merge", bool, "Show no progress and no notes.", short=("-q",)),
+    Option("trials", "audit", whole,
+           "Outputs to draw on each side of an audit. Default: 20000. More tell more, and take "
+           "longer."),
+    Option("mutants", "audit", bool,
+           "Audit wrong noise too, to see what would have been caught."),
+    Option("json", "audit", bool, "Print the report as JSON."),
+    Option("quiet", "audit", bool, "Show no progress.", short=("-q",)),
     Option("json", "inspect", bool, "Print the whole description as JSON."),
     Option("points", "query", str, "Points in a CSV, Parquet or .npy file; - for CSV on stdin."),
     Option("level", "query", float,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dpkde import __version__
+from dpkde.cli.audit import audit
 from dpkde.cli.budget import BUDGET
 from dpkde.cli.check import check
 from dpkde.cli.demo import demo
@@ -23,7 +24,7 @@ from dpkde.cli.sample import sample
 from dpkde.cli.sketch import sketch
 from dpkde.cli.verb import Verb
 
-VERBS = (publish, plan, check, sketch, merge, query, mass, grid, plot, sample, inspect, demo)
+VERBS = (publish, plan, check, sketch, merge, query, mass, grid, plot, sample, inspect, audit, demo)
 GROUPS = {"budget": ("What has been spent of a data set, and what is left: a ledger.", BUDGET)}
 """Verbs of two words: the first, its help, and the verbs behind it."""
 

@@ -11,13 +11,14 @@ read only once, or the plan is given, the sketch comes first and the count is ta
 
 from __future__ import annotations
 
-import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from dpkde.curator.sketch import (
     WHOLE,
@@ -344,14 +345,17 @@ def publish_source(
     if isinstance(choice.objective, Promised):
         errand.prospects(choice, frame, choice.objective).check_possible()
     settled = errand.expected_rows is not None or choice.is_settled
-    limit = limit_of(errand.budget.guarantee.unit, seed)
+    chance = errand.budget.randomness
+    limit = limit_of(errand.budget.guarantee.unit, seed, chance)
     if limit is not None:
         source = limited(source, frame, limit, errand.threads)
     first = errand.outlook(frame, errand.expected_rows)
     if settled:
         # Nothing waits for the count: the points are read once, and it comes with them.
         view = after_count(choice, errand.budget, first)
-        plan = draw_plan(choice, view, seed=seed, columns=source.columns, limit=limit)
+        plan = draw_plan(
+            choice, view, seed=seed, columns=source.columns, limit=limit, chance=chance
+        )
         plan = replace(plan, considered=())
         return publish_sketch(sketch_source(source, plan, errand.threads), errand)
     # The family's parameters wait for the noisy count: a pass of its own.
@@ -364,7 +368,7 @@ def publish_source(
     pilot = None
     if errand.pilot and isinstance(choice.objective, Typical):
         pilot = draw_pilot(
-            frame, errand.capacity_bits, secrets.randbits(128) if seed is None else seed
+            frame, errand.capacity_bits, chance.public_bits(128) if seed is None else seed
         )
     middle = Middle.of(frame, errand.capacity_bits) if _may_be_modelled(choice, errand) else None
     looks = [None if pilot is None else pilot.look, middle]
@@ -375,7 +379,7 @@ def publish_source(
     view = errand.outlook(frame, count)
     if pilot is not None:
         view = _looked(pilot, taken[0], choice, view, errand)
-    plan = draw_plan(choice, view, seed=seed, columns=source.columns, limit=limit)
+    plan = draw_plan(choice, view, seed=seed, columns=source.columns, limit=limit, chance=chance)
     parts = [] if middle is None else _located(middle, taken[-1], plan, count, errand)
     rate = _kept(errand, choice, plan, count)
     sums = sketch_source(source, plan, errand.threads, rate)
@@ -413,7 +417,7 @@ def _looked(pilot: Pilot, sums: Table, choice: Choice, view: Outlook, errand: Er
     if offer is None:
         return view
     spend = budget.spend("pilot", offer.amount, offer.law, offer.bounds)
-    noisy = sums[pilot.cells(offer)] + budget.noise(spend, offer.bounds.cells)
+    noisy = budget.noised(spend, sums[pilot.cells(offer)])
     guesses = pilot.range(noisy, offer, view.rows, errand.typical_density)
     middle = guesses[len(guesses) // 2]
     return replace(
@@ -449,7 +453,7 @@ def _located(
         price = middle.price(affordable(budget, share), count, budget.guarantee)
         if price is not None:
             spend = budget.spend("mean", price.amount, price.law, middle.bounds)
-            noisy = sums + budget.noise(spend, middle.bounds.cells)
+            noisy = budget.noised(spend, sums)
             return [NoisyMean(middle.mean(noisy, count))]
     return []
 
@@ -463,7 +467,8 @@ def noisy_count(totals: Totals, budget: Budget, amount: Amount | None) -> int:
         return max(totals.rows, 1)
     assert amount is not None
     spend = budget.spend("count", amount, law_of_a_number(amount), COUNT)
-    return max(totals.records + int(budget.noise(spend, 1)[0]), 1)
+    exact = np.array([totals.records % (1 << 64)], dtype=np.uint64).view(np.int64)
+    return max(int(budget.noised(spend, exact)[0]), 1)
 
 
 def _kept(errand: Errand, choice: Choice, plan: Plan, count: int) -> Fraction:
@@ -500,7 +505,7 @@ def _noised(
     bounds = plan.pair.bounds
     amount, law, _ = cheapest(budget.options, budget.guarantee.moved(bounds))
     spend = budget.spend("table", amount, law, bounds)
-    table = sums._table + budget.noise(spend, bounds.cells)
+    table = budget.noised(spend, sums._table)
     statement = PrivacyStatement(budget.guarantee, budget.spends)
     paid = errand.reservation
     counted = budget.spent_on("count")
@@ -511,7 +516,7 @@ def _noised(
         table,
         count,
         statement,
-        release_id=None if paid is None else paid.release_id,
+        release_id=budget.randomness.public_name() if paid is None else paid.release_id,
         extras=errand.extras,
         promise=errand.promise,
         rate=rate,

@@ -9,7 +9,6 @@ sketches that can be merged, bit for bit.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -40,7 +39,7 @@ from dpkde.planning.split import after_count
 from dpkde.planning.units import Limit, check_apart, limit_of
 from dpkde.privacy.amounts import ONE_RECORD, Unit
 from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.laws import randomness
+from dpkde.privacy.laws import Randomness, randomness
 from dpkde.privacy.numbers import Exact
 from dpkde.release import container
 from dpkde.release.files import Filed, Opened
@@ -377,13 +376,15 @@ def draw_plan(
     seed: int | None,
     columns: Sequence[str] | None,
     limit: Limit | None = None,
+    chance: Randomness | None = None,
 ) -> Plan:
-    """Take the best layout, draw the public randomness, and freeze."""
+    """Take the best layout, draw the public randomness, by `chance` if it is given, and freeze."""
     considered = choice.rank(view)
     layout = considered[0].layout
     assert layout is not None  # the first one can serve
     if seed is None:
-        seed = secrets.randbits(128) if layout.family.is_random else 0
+        bits = (chance or Randomness()).public_bits
+        seed = bits(128) if layout.family.is_random else 0
     names = None if columns is None else tuple(str(name) for name in columns)
     check_width(names, layout.frame.dim)
     pair = layout.draw(layout.lattice(view), int(seed))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpkde.errors import ParameterError
 from dpkde.privacy.amounts import ONE_RECORD, Unit
+from dpkde.privacy.laws import Randomness
 from dpkde.release.parts import Parts, UnitKey
 
 if TYPE_CHECKING:
@@ -41,14 +41,16 @@ def check_apart(unit: Unit, columns: Sequence[str] | None) -> None:
         )
 
 
-def limit_of(unit: Unit, seed: int | None) -> Limit | None:
+def limit_of(unit: Unit, seed: int | None, chance: Randomness | None = None) -> Limit | None:
     """Return the limit for a new plan, its key drawn or from the seed; None where rows are alone.
 
     The key is public, and privacy holds for every one.
     """
     if unit.name is None:
         return None
-    return Limit(unit, secrets.randbits(64) if seed is None else seed % (1 << 64))
+    if seed is None:
+        return Limit(unit, (chance or Randomness()).public_bits(64))
+    return Limit(unit, seed % (1 << 64))
 
 
 def with_unit(plan: Plan, unit: Unit) -> Plan:

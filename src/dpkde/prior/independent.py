@@ -107,7 +107,7 @@ class IndependentSession:
             return Answered(np.empty(0), self.count, np.empty(0), spread)
         bounds = charged(values.bounds(bits), self.budget)
         spend = self.budget.spend("answers", amount, law, bounds)
-        noisy = totals.sums + self.budget.noise(spend, number)
+        noisy = self.budget.noised(spend, totals.sums)
         deviation = math.sqrt(spend.law.variance) / 2**bits
         return Answered(noisy / 2**bits, self.count, np.full(number, deviation), spread)
 

@@ -39,4 +39,4 @@ def measure(one: Integers, amount: Amount, budget: Budget) -> int:
     """Return one kernel sum with noise, paid for first. Its shape is (1,): it adds modulo 2⁶⁴."""
     bounds = one_sum(budget.guarantee.adjacency)
     spend = budget.spend("measurement", amount, law_of_a_number(amount), bounds)
-    return int((one + budget.noise(spend, 1))[0])
+    return int(budget.noised(spend, one)[0])

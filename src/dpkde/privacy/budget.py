@@ -217,6 +217,14 @@ class Budget:
             raise BudgetError(f"{spend.purpose} is not paid for: noise is drawn after its debit")
         return self.randomness.noise(spend.law, size)
 
+    def noised(self, spend: Spend, sums: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return exact sums with noise of a law that was paid for here: the road to what is public.
+
+        As for `noise`; whoever can add the noise at once takes this way, since then a run can be
+        played again with other sums and the same outcome (`dpkde.curator.auditing.transcript`).
+        """
+        return self.randomness.added(sums, self.noise(spend, len(sums)))
+
     def on_paper(self, guarantee: Guarantee | None = None) -> Budget:
         """Return an unspent budget, to try what could be bought: nothing is drawn from it."""
         return Budget(guarantee or self.guarantee, OnPaper(self.randomness))

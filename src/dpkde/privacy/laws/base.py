@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from importlib import resources
 from typing import Any, ClassVar, Literal, Protocol, Self
@@ -63,7 +64,8 @@ class Law(ABC):
     concentration: ClassVar[int] = 2
     """As zCDP a pure ε costs ε² over this."""
     is_scalar: ClassVar[bool] = True
-    """Whether it serves a single number, such as a count, as well as a table."""
+    """Whether it serves a single number, such as a count, as well as a table, whose cells then have
+    independent noise."""
     in_opendp: ClassVar[bool] = True
     set_aside: ClassVar[float] = 0.0
     """The part of a failure probability beyond which `tail` holds."""
@@ -96,10 +98,18 @@ class Law(ABC):
     def variance(self) -> float:
         """The variance of the noise on one cell; cells are not correlated."""
 
+    @abstractmethod
+    def log_weight(self, noise: NDArray[np.int64]) -> Floats:
+        """Return ln P[noise], up to a constant, of vectors of shape (n, cells)."""
+
     @property
     def fourth_moments(self) -> tuple[float, float]:
         """E z_i⁴ and E z_i²z_j² of two cells; those of normal noise where a law knows no others."""
         return 3 * self.variance**2, self.variance**2
+
+    def scaled(self, factor: Fraction) -> Self:
+        """Return the law whose standard deviation is so many times as large, for mutants."""
+        return replace(self, scale=self.scale * factor)  # type: ignore[type-var]
 
     @property
     def is_practical(self) -> bool:

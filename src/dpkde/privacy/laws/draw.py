@@ -1,12 +1,15 @@
 """The public door to noise: a law and a size in, integers out.
 
-`Randomness` is what a budget holds: where noise, choices and thresholds come from. There are two,
-and both ask the operating system; a test passes one of its own in to see what a wrong one would do.
+`Randomness` is what a budget holds: where noise, choices and thresholds come from, and what is
+random in public, such as a release's name. There are two, and both ask the operating system; a test
+passes one of its own in to see what a wrong one would do, and an audit one that remembers.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
+import uuid
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
@@ -34,6 +37,21 @@ class Randomness:
     def noise(self, law: Law, size: int) -> NDArray[np.int64]:
         """Return `size` fresh draws of the law, as integers modulo 2⁶⁴."""
         return law.sample(size, os.urandom)
+
+    def added(self, sums: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return exact sums with noise that was drawn here, modulo 2⁶⁴: what is public from now on.
+
+        For an audit to step in, which plays a run again with other sums and the same outcome.
+        """
+        return sums + noise
+
+    def public_bits(self, number: int) -> int:
+        """Return so many random bits for what is public: seeds, keys and names, and never noise."""
+        return secrets.randbits(number)
+
+    def public_name(self) -> str:
+        """Return a new random name, for a release."""
+        return uuid.UUID(int=self.public_bits(128), version=4).hex
 
     def choice(self, law: Exponential, losses: NDArray[np.int64]) -> int:
         """Return an index, chosen by losses."""

@@ -38,6 +38,7 @@ class Page:
             dataset=self.dataset,
             part=self.part,
             remark=self.remark,
+            release_id=budget.randomness.public_name(),
         )
         return Reservation(self.ledger, booking)
 

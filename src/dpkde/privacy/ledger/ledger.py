@@ -214,15 +214,18 @@ class Ledger:
         dataset: str | None = None,
         part: str | None = None,
         remark: str | None = None,
+        release_id: str | None = None,
     ) -> Booking:
         """Reserve a whole guarantee in one transaction, and return the booking.
+
+        What it is for is called `release_id`, or a new random name.
 
         Guarantee
         ---------
         When this returns, the debit is on the disk. `BudgetError` where it is more than is left, of
         all that was reserved by whatever process.
         """
-        release_id = uuid.uuid4().hex
+        release_id = release_id or uuid.uuid4().hex
         if kind not in KINDS:
             raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
         check_remark(remark)

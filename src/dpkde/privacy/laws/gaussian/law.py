@@ -48,6 +48,14 @@ class DiscreteGaussian(Law):
         weight = np.exp(-z * z / (2 * sigma2))
         return float((weight * z * z).sum() / weight.sum())
 
+    def scaled(self, factor: Fraction) -> Self:
+        """Return the law of factor²·σ²."""
+        return type(self)(self.scale * factor**2)
+
+    def log_weight(self, noise: NDArray[np.int64]) -> Floats:
+        """Return −‖z‖₂²/2σ²."""
+        return np.asarray(-(noise.astype(np.float64) ** 2).sum(axis=1) / (2 * float(self.scale)))
+
     @classmethod
     def bought(cls, amount: Amount, moved: Bounds) -> Self:
         """Return the law of σ² = Δ₂²/2ρ, rounded up."""

@@ -37,6 +37,10 @@ class DiscreteLaplace(Law):
         half = 1 / (2 * float(self.scale))
         return 0.0 if half > 350 else 1 / (2 * math.sinh(half) ** 2)
 
+    def log_weight(self, noise: NDArray[np.int64]) -> Floats:
+        """Return −‖z‖₁/t."""
+        return np.asarray(-np.abs(noise.astype(np.float64)).sum(axis=1) / float(self.scale))
+
     @property
     def fourth_moments(self) -> tuple[float, float]:
         """6V² + V and V², V the variance: E z⁴ = 2q(1 + 10q + q²)/(1 − q)⁴ for q = e^{−1/t}."""

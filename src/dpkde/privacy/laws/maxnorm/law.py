@@ -54,6 +54,10 @@ class MaxNorm(Law):
         weight = np.exp(log_weight - log_weight.max())
         return float((weight * r * (r + 1)).sum() / weight.sum() / 3)
 
+    def log_weight(self, noise: NDArray[np.int64]) -> Floats:
+        """Return −‖z‖_∞/t."""
+        return np.asarray(-np.abs(noise.astype(np.float64)).max(axis=1) / float(self.scale))
+
     @property
     def fourth_moments(self) -> tuple[float, float]:
         """E r⁴/5 and E r⁴/9 for cells uniform up to a radius r, which they share: a Gamma law.
