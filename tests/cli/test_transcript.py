@@ -40,9 +40,9 @@ Points = NDArray[np.float64]
 
 READ_TABLES = ("publish", "sketch", "merge")
 """Verbs that read private tables or sketches, and leave something that must not tell of them."""
-NEVER_DO = ("plan", "query", "mass", "grid", "sample", "inspect", "demo")
+NEVER_DO = ("plan", "query", "mass", "grid", "plot", "sample", "inspect", "demo")
 """Verbs that see what is public alone, or what is made up."""
-FOR_THE_CURATOR = ("audit",)
+FOR_THE_CURATOR = ("audit", "check")
 """Verbs whose output is as secret as the table, and which say so."""
 
 
