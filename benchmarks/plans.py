@@ -300,7 +300,8 @@ class Normal(Randomness):
 
     def noise(self, law: Law, size: int) -> NDArray[np.int64]:
         """Return normal numbers of the law's variance."""
-        return np.rint(self.generator.normal(size=size) * law.variance**0.5).astype(np.int64)
+        numbers = self.generator.normal(size=size) * law.variance**0.5
+        return np.asarray(np.rint(numbers).astype(np.int64))
 
 
 @dataclass
