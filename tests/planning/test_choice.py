@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import dpkde
 from contracts.rigged import install
+from dpkde.curator.sketch import sketch
 from dpkde.families.base import Guess, Outlook, Prediction
 from dpkde.families.spline.family import SplineLayout
 from dpkde.kernels import Kernel
@@ -466,6 +468,33 @@ def test_smoother_data_need_no_finer_mesh() -> None:
         assert uneven.error(0.1) > least * uneven.error(1.0) > 0
     ridged = dpkde.Spline(degree=3, spacing=1.0, ridge=0.1).layout(frame).quality[1]
     assert ridged.error(3.0) >= ridged.rest**0.5 > 0
+
+
+def test_lattices_are_feared_where_the_data_are_rough_alone() -> None:
+    """Lines 0.8 bandwidths long, whose fit is worst for values rounded to the bandwidth.
+
+    A cloud sees a sixtieth of what rounded values do. Ten times that is foreseen; counting lattices
+    by 0.15 at least made it thirty times, so that such meshes were passed by.
+    """
+    plan = _plan(
+        kernel=dpkde.Gaussian(1.0),
+        bounds=[(-6, 6)] * 2,
+        family=dpkde.Spline(degree=1, spacing=0.8),
+    )
+    assert isinstance(plan.layout, SplineLayout)
+    foreseen = plan.layout.quality[1]
+    generator = np.random.default_rng(0)
+
+    def missed(points: NDArray[np.float64]) -> float:
+        queries = points[:300]
+        truth = dpkde.nonprivate.kde(points, queries, plan.kernel)
+        answers = plan.pair.respond(queries, sketch(points, plan)._table.astype(np.float64))
+        return float(np.sqrt(((answers / len(points) - truth) ** 2).mean()) / truth.mean())
+
+    rounded = missed(np.rint(generator.normal(size=(20_000, 2)) * 1.5))
+    assert 0.5 * rounded < foreseen.error(0.2) < foreseen.error(0.0) < 2 * rounded
+    cloud = missed(generator.normal(size=(20_000, 2)) * 1.5)
+    assert cloud < foreseen.error(1.0) < 15 * cloud
 
 
 def test_a_column_of_few_bandwidths_is_not_taken_for_smooth() -> None:

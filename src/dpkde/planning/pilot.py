@@ -20,7 +20,6 @@ what the noisy sums leave likely (`Pilot.range`). Sums that are not paid for are
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
@@ -112,9 +111,6 @@ class Pilot(ABC):
 
     FEATURES: ClassVar[tuple[int, ...]]
     """How many of each kind: noise grows with them, and chance in drawing them falls."""
-    NOISY: ClassVar[float]
-    """The largest v that is worth it: against densities of some hundredths, as the mean of several.
-    """
 
     frame: Frame
     look: Look
@@ -142,22 +138,22 @@ class Pilot(ABC):
         own frequencies alone, the second by those that look far out.
         """
 
+    @abstractmethod
     def offer(self, budget: Budget, rows: float) -> Offer | None:
         """Return what to pay for so many records; None where it would tell too little.
 
         From public numbers: the budget, and the noisy count.
         """
-        for features, share in itertools.product(self.FEATURES, SHARES):
-            bounds = self.bounds(features)
-            ways = affordable(budget, share)
-            try:
-                amount, kind, law = cheapest(ways, budget.guarantee.moved(bounds))
-            except ParameterError:  # the noise does not fit 64 bits
-                continue
-            variance = self.variance(law, rows)
-            if variance <= self.NOISY:
-                return Offer(features, share, amount, kind, bounds, variance)
-        return None
+
+    def priced(self, budget: Budget, rows: float, count: int, share: Fraction) -> Offer | None:
+        """Return the offer of so many features for a share; None where no noise fits 64 bits."""
+        bounds = self.bounds(count)
+        ways = affordable(budget, share)
+        try:
+            amount, kind, law = cheapest(ways, budget.guarantee.moved(bounds))
+        except ParameterError:
+            return None
+        return Offer(count, share, amount, kind, bounds, self.variance(law, rows))
 
     def worthwhile(self, choice: Choice, budget: Budget, view: Outlook) -> Offer | None:
         """Return what to pay; None where too little would be learned, or little gained by it.

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.families.hashing.grids import MOST_CELLS, Grids
-from dpkde.planning.pilot import MOVED, Floats, Offer, Pilot, wide_axes
+from dpkde.planning.pilot import MOVED, SHARES, Floats, Offer, Pilot, wide_axes
 from dpkde.privacy.amounts import Bounds
+from dpkde.privacy.budget import Budget
 from dpkde.privacy.laws import Law
 from dpkde.space.frame import Frame, profile_integral
 
@@ -32,6 +33,10 @@ MOST_WIDE = 8
 """Most axes on which a grid stands for a kernel; they are as wide as `NARROW`, or wider."""
 NARROW, MOST_NARROW = 1.5, 4.0
 """All narrower axes together may be so wide: there a grid parts records that a kernel does not."""
+FAINT = 0.02
+"""What a level is to be told from: between typical densities and what is left of them far out."""
+TELLING, ENOUGH = 0.7, 2.5
+"""The information that is worth paying for, and what is enough; see `information`."""
 _BITS = 20
 _ODD = (1, 3, 5, 7)
 
@@ -46,8 +51,7 @@ class Signs(Pilot):
         The grids.
     """
 
-    FEATURES = (16, 8)
-    NOISY = 0.04
+    FEATURES = (16, 8, 4)
 
     frame: Frame
     look: Grids
@@ -77,6 +81,21 @@ class Signs(Pilot):
         """Return the bounds of so many cells."""
         return self.look.first(2 * features if self.moved else features)
 
+    def offer(self, budget: Budget, rows: float) -> Offer | None:
+        """Return the least share that tells enough, else the largest that is worth it.
+
+        For the number of grids that tells most.
+        """
+        chosen = None
+        for share in SHARES:
+            offers = [self.priced(budget, rows, count, share) for count in self.FEATURES]
+            told = [(information(offer), offer) for offer in offers if offer is not None]
+            most, offer = max(told, key=lambda entry: entry[0], default=(0.0, None))
+            chosen = offer if most >= TELLING else chosen
+            if most >= ENOUGH:
+                break
+        return chosen
+
     def variance(self, law: Law, rows: float) -> float:
         """Return v."""
         return law.variance / 4.0**self.look.bits / rows**2
@@ -96,6 +115,15 @@ class Signs(Pilot):
             left = sum(np.exp(-m * away * smoothness) / m**2 for m in _ODD) * 8 / math.pi**2
             joint += _fit(means[1 + 2 * turn :: 4], density[:, np.newaxis] * left + variance)
         return plain, joint
+
+
+def information(offer: Offer) -> float:
+    """Return about how well the logarithm of a faint level p is known: one over its variance.
+
+    A mean of c squares, with the noise v, has the variance 2(p + v)²/c. Max-norm noise has v in
+    proportion to c²: then v = p/3 is best, which is few grids with little noise.
+    """
+    return 0.5 * offer.features / (1 + offer.variance / FAINT) ** 2
 
 
 def _fit(means: Floats, level: Floats) -> Floats:

@@ -8,7 +8,9 @@ With F_j the mean of e^{iω_j·x} over the records and v the variance of the noi
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +18,9 @@ from numpy.typing import NDArray
 from dpkde.families.base import Pair
 from dpkde.families.fourier import spectrum
 from dpkde.families.fourier.family import Fourier
-from dpkde.planning.pilot import MOVED, Floats, Offer, Pilot, wide_axes
+from dpkde.planning.pilot import MOVED, SHARES, Floats, Offer, Pilot, wide_axes
 from dpkde.privacy.amounts import Bounds
+from dpkde.privacy.budget import Budget
 from dpkde.privacy.laws import Law
 from dpkde.space.frame import Frame
 
@@ -37,7 +40,9 @@ class Waves(Pilot):
     """
 
     FEATURES = (16, 8, 4)
-    NOISY = 0.018
+    NOISY: ClassVar[float] = 0.018
+    """The largest v that is worth it: against densities of some hundredths, as the mean of several.
+    """
 
     frame: Frame
     look: Pair
@@ -62,6 +67,14 @@ class Waves(Pilot):
         """Return the bounds of a Fourier table of so many frequencies."""
         count = 2 * features if self.moved else features
         return Fourier(count).layout(self.frame).bounds(self.look.bits)
+
+    def offer(self, budget: Budget, rows: float) -> Offer | None:
+        """Return as many features as noise lets be told, since chance in drawing them is larger."""
+        for count, share in itertools.product(self.FEATURES, SHARES):
+            offer = self.priced(budget, rows, count, share)
+            if offer is not None and offer.variance <= self.NOISY:
+                return offer
+        return None
 
     def variance(self, law: Law, rows: float) -> float:
         """Return v: that of a complex number."""

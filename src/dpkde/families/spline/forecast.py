@@ -7,10 +7,11 @@ up as squares, Σ_k r_k². Three kinds are told apart:
   that are beyond π/h at others, 2π/h away; so what remains of it is what the data have there,
   κ² = `REMAINS`·e^{−s·t} at t = `ALIAS`/h, s being how smooth they are (`Guess.smoothness`). Rough
   data, with most records at few values, have it on all axes at once, where it adds up;
-* *lines*: what data on a lattice see of it (`AxisFit`), in so far as they are rough;
+* *lines*: what data on a lattice of the bandwidth see of it (`AxisFit`), λ² = e^{−2πs} of it:
+  their spectrum there is what makes them a lattice;
 * *bend*: what a ridge adds, which does not average out. So, p̂ being the typical density,
 
-    error² = noise² + p̂²·(Σ_k (κ_k²·(r_k² + lines_k) + bend_k) + Σ_{j≠k} (κ_jκ_k)^{3/2}·r_j·r_k)
+    error² = noise² + p̂²·(Σ_k (κ_k²·r_k² + λ_k²·lines_k + bend_k) + Σ_{j≠k} (κ_jκ_k)^{3/2}·r_j·r_k)
 
 with r² the scatter.
 
@@ -51,8 +52,9 @@ real and generated, whose s was known: κ² is from 0.0001 to 1.5, and this most
 of 3."""
 NARROW = 5.0
 """On an axis of w bandwidths data are no smoother than (w/NARROW)²: they lie close together."""
-ROUNDED = 0.15
-"""What counts at least of an error on lattices: rounded values look smooth between their lines."""
+ROUNDED = 0.02
+"""What counts at least of an error on lattices: rounded values look smooth between their lines. No
+more, or lines pass by meshes that suit smooth data best."""
 ALIGNED = 0.3
 """How much of what many axes lack together remains: data may gather at the middle of narrow ones,
 at their ends, or in clusters around the query."""
@@ -196,7 +198,7 @@ class Losses:
         remains = remaining(self.halves, self.spacings, smoothness)
         shared = remains**0.75 * np.sqrt(self.scatter)
         together = float(shared.sum()) ** 2 - float((shared**2).sum())
-        lines = float((np.maximum(remains, ROUNDED) * self.lines).sum())
+        lines = float((on_lattices(self.halves, smoothness) * self.lines).sum())
         squares = float((remains * self.scatter).sum()) + lines + together + self.rest
         return min(1.0, math.sqrt(squares))
 
@@ -249,14 +251,28 @@ def remaining(
     smoothness: float | NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return κ² = REMAINS·e^{−s·ALIAS/h}: what remains of the scatter, squared."""
-    smooth = np.minimum(smoothness, (2 * half / NARROW) ** 2)
-    return np.asarray(REMAINS * np.exp(-smooth * ALIAS / spacing))
+    return np.asarray(REMAINS * np.exp(-_on_axis(half, smoothness) * ALIAS / spacing))
+
+
+def on_lattices(
+    half: NDArray[np.float64], smoothness: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return λ² = e^{−2πs}: what remains of what data on a lattice see, squared."""
+    return np.maximum(np.exp(-2 * math.pi * _on_axis(half, smoothness)), ROUNDED)
+
+
+def _on_axis(
+    half: NDArray[np.float64], smoothness: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    return np.minimum(smoothness, (2 * half / NARROW) ** 2)
 
 
 def squared_error(fit: Quality, half: float, spacing: float) -> float:
     """Return the square of an axis's relative error in a KDE value, on data of usual smoothness."""
-    remains = float(remaining(np.array(half), np.array(spacing), USUAL_SMOOTHNESS))
-    return remains * fit.scatter + max(remains, ROUNDED) * fit.lines + fit.bend
+    width = np.array(half)
+    remains = float(remaining(width, np.array(spacing), USUAL_SMOOTHNESS))
+    lines = float(on_lattices(width, USUAL_SMOOTHNESS))
+    return remains * fit.scatter + lines * fit.lines + fit.bend
 
 
 def line_error(loss: float) -> float:
