@@ -15,11 +15,12 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from dpkde.curator.sketch import (
     WHOLE,
     Sketch,
+    Summed,
     Totals,
     count_and_look,
     sketch,
@@ -61,6 +62,8 @@ from dpkde.privacy.secrecy import sealed
 from dpkde.privacy.statement import PrivacyStatement
 from dpkde.release.parts import NoisyMean, Part
 from dpkde.release.release import Release, check_extras
+from dpkde.scale.settlement import Settlement
+from dpkde.scale.wish import Ranges, Wish
 from dpkde.space.domain import BoundsLike, as_domain, universe_of
 from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike, Source, open_points
@@ -72,7 +75,8 @@ def publish(
     points: PointsLike | Sketch,
     *,
     kernel: Kernel | None = None,
-    bounds: BoundsLike = None,
+    bounds: BoundsLike | Literal["private"] = None,
+    ranges: Ranges | None = None,
     epsilon: Exact | None = None,
     delta: Exact = 0,
     rho: Exact | None = None,
@@ -223,6 +227,7 @@ def publish(
         settled = {
             "kernel": kernel,
             "bounds": bounds,
+            "ranges": ranges,
             "family": None if family in (None, "auto") else family,
             "seed": seed,
             "columns": columns,
@@ -243,11 +248,24 @@ def publish(
         raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
     check_names(columns)
     check_apart(whose, columns)
-    domain = as_domain(bounds, columns)
+    families = as_families("auto" if family is None else family)
+    if (wish := Wish.of(kernel, bounds, ranges, columns)) is not None:
+        if promise(alpha, eta, simultaneous) is not None:
+            raise ParameterError(
+                "alpha and eta go with bounds and a bandwidth in numbers: what is found privately "
+                "is not known where an error is promised"
+            )
+        source = watched(open_points(points, columns, unit=whose.name))
+        frame = wish.frame(source.dim, source.fallback_dim)
+        check_room(wish.standin(frame.dim), source.columns, families)
+        with reserving(page, errand.budget, "release") as reservation:
+            errand = replace(errand, reservation=reservation)
+            release = publish_open(source, wish, frame, families, errand, check_seed(seed))
+            return _handed_on(release, reservation)
+    domain = as_domain(bounds, columns)  # type: ignore[arg-type]
     source = open_points(points, columns, universe=universe_of(domain), unit=whose.name)
     source = watched(source)
     frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
-    families = as_families("auto" if family is None else family)
     check_room(frame, source.columns, families)
     asked = promise(alpha, eta, simultaneous, frame)
     with reserving(page, errand.budget, "release") as reservation:
@@ -355,6 +373,51 @@ def publish_source(
     rate = _kept(errand, choice, plan, count)
     sums = sketch_source(source, plan, errand.threads, rate)
     return _noised(sums, count, errand, rate, parts)
+
+
+def publish_open(
+    source: Source,
+    wish: Wish,
+    frame: Frame,
+    families: Sequence[Family],
+    errand: Errand,
+    seed: int | None,
+) -> Release:
+    """Return a release whose bounds or bandwidth are found first: count, scale, plan, sketch, noise.
+
+    `frame` is that in which records are looked at.
+
+    Guarantee
+    ---------
+    Whatever is released is paid for in `errand.budget`, before noise is drawn. Bounds, bandwidth and
+    plan are made from noisy numbers and public ones: ``scale/proof.md`` has the argument.
+    """
+    if source.once:
+        raise ParameterError(
+            "these points can be read only once, and bounds or a bandwidth that are found need "
+            "several passes: give a file, an array or a table, or both as numbers"
+        )
+    limit = limit_of(errand.budget.guarantee.unit, seed)
+    if limit is not None:
+        source = limited(source, frame, limit, errand.threads)
+    standin = wish.standin(frame.dim)
+    choice = Choice.among(families, standin, errand.objective)
+    search = wish.search(frame)
+    totals, (sums,) = count_and_look(source, frame, [search.first], errand.threads)
+    count = _noisy_count(totals, choice, errand.outlook(standin, errand.expected_rows), errand)
+
+    def taken(look: Summed) -> Table:
+        return count_and_look(source, frame, [look], errand.threads)[1][0]
+
+    scale = search.run(sums, errand.budget, count, taken)
+    settled = Settlement(wish, families, errand.budget, errand.capacity_bits, count)
+    found, density = settled.found(scale, frame)
+    guess = errand.typical_density if errand.typical_density is not None else density
+    view = outlook(errand.budget, found, count, guess, errand.capacity_bits)
+    choice = Choice.among(families, found, errand.objective)
+    plan = draw_plan(choice, view, seed=seed, columns=source.columns, limit=limit)
+    sums_ = sketch_source(source, plan, errand.threads)
+    return _noised(sums_, count, errand, parts=[settled.part(scale)])
 
 
 def publish_sketch(sums: Sketch, errand: Errand) -> Release:

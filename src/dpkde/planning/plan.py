@@ -46,7 +46,7 @@ from dpkde.release import container
 from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import NO_PARTS, DeclaredBounds, Part, Parts
 from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
-from dpkde.space.frame import Frame
+from dpkde.space.frame import Frame, check_kernel
 from dpkde.tables.arrays import check_names
 
 MOST_AXES = 1 << 20
@@ -493,8 +493,5 @@ def make_frame(
     kernel: Kernel, domain: Domain, dim: int | None, fallback_dim: int | None = None
 ) -> Frame:
     """Check the kernel and build the frame; `fallback_dim` counts where nothing tells the width."""
-    if not isinstance(kernel, Kernel):
-        raise ParameterError(
-            f"kernel must be a dpkde.Kernel, such as dpkde.Gaussian(bandwidth=0.1), got {kernel!r}"
-        )
+    check_kernel(kernel)
     return Frame.of(kernel, domain, dim, fallback_dim)

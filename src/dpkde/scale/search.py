@@ -1,0 +1,391 @@
+"""Finding bounds and bandwidth: noisy histograms, paid for one after another.
+
+    count ─► magnitudes ─► windows ─► … ─► bounds ─► joint histogram ─► bandwidth
+             (1st pass)    (a pass each)             (a pass)
+
+1. In the pass that counts, a histogram of each column over its public range, or over the geometric
+   grid that covers every finite float (`dpkde.scale.grids`).
+2. A finer one over the window where a column's records are, once more where they turn out to fill
+   little of it, up to `MOST_ROUNDS` times. Bounds are post-processing of the last (`ends`).
+3. For a bandwidth in several columns, where it tells enough: a joint histogram within the bounds.
+
+Each is debited before its noise is drawn, and nothing else is known of the records: whether there is
+another pass, and over which cells, hangs on noisy numbers alone. So all the rest is post-processing.
+
+**What is paid** for each is the least of `SHARES` that tells enough for so many records, or the
+largest; for columns together, since a record moves the histogram of each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpkde.errors import ParameterError
+from dpkde.families.base import Table
+from dpkde.planning.pilot import affordable
+from dpkde.privacy.amounts import Amount, Bounds
+from dpkde.privacy.budget import Budget, Spend, cheapest
+from dpkde.privacy.laws import Law
+from dpkde.scale.grids import FINEST, Axis, Histograms, JointHistogram, geometric
+from dpkde.scale.spectra import Independent, Joint, Marginal, Spectrum
+from dpkde.scale.windows import Ends, ends, occupied, window
+
+Floats = NDArray[np.float64]
+Look = Histograms | JointHistogram
+Taken = Callable[[Look], Table]
+"""Takes the exact sums of a look in a pass over the points."""
+
+SCALE, SHAPE = "scale", "shape"
+"""What statements call these spends."""
+SHARES = tuple(
+    Fraction(*share) for share in ((1, 400), (1, 200), (1, 100), (1, 50), (3, 100), (1, 20))
+)
+"""What may be paid for one histogram, of the whole budget."""
+MOST_ROUNDS = 4
+"""How often windows are looked at, at most."""
+NOWHERE = (-1.0, 1.0)
+"""Where a column is taken to be that shows no records."""
+_FIRST, _NEXT, _JOINT = 250.0, 1200.0, 600.0
+"""Records per standard deviation of a cell's noise that tell enough."""
+_CELLS = (16, 1024)
+_FULL = 8
+"""A window is wide enough where records fill an eighth of it."""
+_FEW = 100.0
+_RANGE_CELLS = 1 << 12
+_MOST_JOINT = 1 << 18
+_LEAST_JOINT = 5
+_NYQUIST = 1.2
+_SPREAD = 4.0
+_LEAST_FILLED = 4
+_NARROWEST, _SMALLEST = 1e-9, 1e-90
+_DOUBTFUL = 0.5
+_LEVEL = 0.05
+"""Noise on |φ|² at a frequency of a joint histogram that is worth its price."""
+
+
+class Price(NamedTuple):
+    """What a look is paid, and the noise that buys."""
+
+    share: Fraction
+    amount: Amount
+    kind: type[Law]
+    law: Law
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the noise on a cell."""
+        return math.sqrt(self.law.variance)
+
+
+def price(budget: Budget, bounds: Bounds, rows: float, enough: float) -> Price:
+    """Return the least price at which so many records are `enough` times the noise on a cell.
+
+    From public numbers and the noisy count. The law is one of single numbers.
+    """
+    for share in SHARES:
+        ways = tuple(way for way in affordable(budget, share) if way[1].is_scalar)
+        try:
+            found = Price(share, *cheapest(ways, budget.guarantee.moved(bounds)))
+        except ParameterError as error:  # the noise does not fit 64 bits
+            refusal = error
+            continue
+        if rows >= enough * found.spread:
+            return found
+        last = found
+    try:
+        return last
+    except UnboundLocalError:
+        raise refusal from None
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """What is known of a column so far.
+
+    Attributes
+    ----------
+    axis, noisy, law
+        The latest histogram of it.
+    cells
+        Those that show records, from the first to the one after the last; None: none does.
+    is_near
+        Whether the window is no more than some times as wide as what is in it.
+    is_seen
+        Whether bounds and roughness can be told from this histogram.
+    """
+
+    axis: Axis
+    noisy: Floats
+    law: Law
+    cells: tuple[int, int] | None
+    is_near: bool = False
+    is_seen: bool = False
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """Where to look next."""
+        return NOWHERE if self.cells is None else window(self.axis, self.cells)
+
+    @property
+    def width(self) -> float:
+        """How long the grid is."""
+        return float(self.axis.edges[-1] - self.axis.edges[0])
+
+
+class Scale(NamedTuple):
+    """What noisy histograms tell of all columns.
+
+    Attributes
+    ----------
+    ends
+        Bounds of each column.
+    spectrum
+        How rough the data are; of a column alone, or jointly.
+    stds
+        Standard deviations of the columns.
+    finest
+        The least bandwidths that such histograms can tell.
+    """
+
+    ends: tuple[Ends, ...]
+    spectrum: Spectrum
+    stds: Floats
+    finest: Floats
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for bounds and bandwidth.
+
+    Attributes
+    ----------
+    ranges
+        What is public of each column: (low, high), or None.
+    with_shape
+        Whether a bandwidth is wanted that suits the shape of the data.
+    """
+
+    ranges: tuple[tuple[float, float] | None, ...]
+    with_shape: bool
+
+    @property
+    def first(self) -> Histograms:
+        """What is summed in the pass that counts: as fine as it can be, to be joined later."""
+        axes = tuple(
+            geometric() if pair is None else Axis.uniform(*pair, _RANGE_CELLS)
+            for pair in self.ranges
+        )
+        return Histograms(axes, tuple(range(len(axes))))
+
+    def run(self, sums: Table, budget: Budget, rows: float, taken: Taken) -> Scale:
+        """Return what noisy histograms tell; `sums` are those of `first`.
+
+        Guarantee
+        ---------
+        Sums are read once each, after their debit, with noise. What is looked at next hangs on
+        public numbers, the noisy count and earlier noisy sums.
+        """
+        columns = self._begun(sums, budget, rows)
+        for _ in range(MOST_ROUNDS):
+            unseen = [k for k, column in enumerate(columns) if not column.is_seen]
+            if not unseen:
+                break
+            columns = self._refined(columns, unseen, budget, rows, taken)
+        return self._told(columns, budget, rows, taken)
+
+    def _begun(self, sums: Table, budget: Budget, rows: float) -> list[Column]:
+        """Return what the first histograms tell, over cells as many as noise leaves room for."""
+        look = self.first
+        public = all(pair is not None for pair in self.ranges)
+        cost = price(budget, look.bounds, rows, _NEXT if public else _FIRST)
+        strength = rows / cost.spread
+        octaves = _octaves(strength)
+        axes = tuple(
+            geometric(octaves) if pair is None else Axis.uniform(*pair, _cells(strength))
+            for pair in self.ranges
+        )
+        coarse = Histograms(axes, look.columns)
+        exact = coarse.parted(look.joined(sums, axes))
+        folded = [octaves > 1 and pair is None for pair in self.ranges]
+        parts = [
+            _folded(counts) if fold else counts for counts, fold in zip(exact, folded, strict=True)
+        ]
+        spend = budget.spend(SCALE, cost.amount, cost.kind, coarse.bounds)
+        noisy = _with_noise(parts, budget, spend)
+        columns = []
+        for k, pair in enumerate(self.ranges):
+            cells = occupied(noisy[k], spend.law) or _likeliest(noisy[k], spend.law)
+            if folded[k] and cells is not None:
+                # Magnitudes up to so much: what is not beyond, to either side of zero.
+                high = float(axes[k].edges[axes[k].cells // 2 + cells[1]])
+                ends_ = np.array([-2 * high, -high, high, 2 * high])
+                columns.append(Column(Axis(ends_), noisy[k], spend.law, (1, 2), is_near=True))
+            elif pair is None:
+                near = cells is not None and _is_spread(axes[k], cells)
+                columns.append(
+                    Column(axes[k], noisy[k], spend.law, cells, near)
+                    if cells is not None
+                    else Column(Axis.uniform(*NOWHERE, 2), np.zeros(2), spend.law, None, False, True)
+                )
+            else:
+                columns.append(_judged(Column(axes[k], noisy[k], spend.law, cells)))
+        return columns
+
+    def _refined(
+        self,
+        columns: list[Column],
+        which: Sequence[int],
+        budget: Budget,
+        rows: float,
+        taken: Taken,
+    ) -> list[Column]:
+        """Return the columns, some of them looked at again over finer cells."""
+        count, near = len(which), any(columns[k].is_near for k in which)
+        cost = price(budget, Bounds(1, count, count, 1, True), rows, _NEXT if near else _FIRST)
+        cells = _cells(rows / cost.spread)
+        axes = tuple(Axis.uniform(*columns[k].window, cells) for k in which)
+        look = Histograms(axes, tuple(which))
+        exact = look.parted(taken(look))
+        spend = budget.spend(SCALE, cost.amount, cost.kind, look.bounds)
+        noisy = _with_noise(exact, budget, spend)
+        after = list(columns)
+        for k, axis, counts in zip(which, axes, noisy, strict=True):
+            after[k] = _judged(Column(axis, counts, spend.law, occupied(counts, spend.law)))
+        return after
+
+    def _told(
+        self, columns: list[Column], budget: Budget, rows: float, taken: Taken
+    ) -> Scale:
+        """Return what the last histograms tell, and a joint one if it is worth its price."""
+        found, alone, stds = [], [], []
+        for column in columns:
+            if column.cells is None:
+                # Nothing shows: even over what is public.
+                low, high = _whole(column)
+                found.append(Ends(low, high, 1.0))
+                stds.append((high - low) / math.sqrt(12))
+                alone.append(Marginal.normal(high - low, stds[-1]))
+                continue
+            found.append(ends(column.axis, column.noisy, column.cells, column.law, rows))
+            stds.append(_std(column, found[-1], rows))
+            variance = column.law.variance
+            alone.append(Marginal.of(column.noisy, column.width, variance, rows, stds[-1]))
+        spectrum: Spectrum = Independent(tuple(alone))
+        if self.with_shape and len(columns) > 1:
+            spectrum = _joint(found, alone, budget, rows, taken) or spectrum
+        return Scale(
+            tuple(found),
+            spectrum,
+            np.array(stds),
+            np.array([column.width / column.axis.cells for column in columns]),
+        )
+
+
+def _with_noise(parts: Sequence[Table], budget: Budget, spend: Spend) -> list[Floats]:
+    """Return sums with the noise that was paid for, part by part."""
+    drawn = budget.noise(spend, sum(map(len, parts)))
+    noisy = (np.concatenate(parts) + drawn).astype(np.float64)
+    return np.split(noisy, np.cumsum([len(part) for part in parts])[:-1])
+
+
+def _folded(counts: Table) -> Table:
+    """Return sums by magnitude, from those of a grid that is the same to either side of zero."""
+    half = len(counts) // 2
+    return counts[half:] + np.append(0, counts[:half][::-1])
+
+
+def _octaves(strength: float) -> Fraction:
+    """Return how long the cells of a geometric grid are to be, by records over noise."""
+    if strength < _FEW:
+        return Fraction(2)
+    return max(Fraction(1, 2 ** int(math.log2(strength / _FEW))), FINEST)
+
+
+def _cells(strength: float) -> int:
+    """Return how many cells of one width a column gets, by records over noise."""
+    least, most = _CELLS
+    return int(min(max(2 ** round(math.log2(max(strength / 4, 1.0))), least), most))
+
+
+def _is_spread(axis: Axis, cells: tuple[int, int]) -> bool:
+    """Tell whether a window is as wide as where it lies: both signs, or several octaves."""
+    low, high = float(axis.edges[cells[0]]), float(axis.edges[cells[1]])
+    return low <= 0 <= high or max(low / high, high / low) >= _SPREAD
+
+
+def _judged(column: Column) -> Column:
+    """Return a column with what its latest histogram says of it."""
+    if column.cells is None:
+        return replace(column, is_seen=True)
+    filled = column.cells[1] - column.cells[0]
+    enough = filled >= max(column.axis.cells / _FULL, _LEAST_FILLED)
+    size = float(np.abs(column.axis.edges).max())
+    point = column.width <= max(_NARROWEST * size, _SMALLEST)
+    return replace(column, is_near=enough, is_seen=enough or point)
+
+
+def _likeliest(noisy: Floats, law: Law) -> tuple[int, int] | None:
+    """Return the cells that most likely hold records, where none shows that it does for sure."""
+    return occupied(noisy, law, _DOUBTFUL)
+
+
+def _whole(column: Column) -> tuple[float, float]:
+    """Return the ends of a column's grid."""
+    return float(column.axis.edges[0]), float(column.axis.edges[-1])
+
+
+def _std(column: Column, found: Ends, rows: float) -> float:
+    """Return the standard deviation of a column within its bounds, from its noisy histogram.
+
+    Noisy sums are moved to the nearest that are not negative and add up to the number of records:
+    so cells with noise alone do not count.
+    """
+    centers = np.clip(column.axis.centers, found.low, found.high)
+    weights = _simplex(column.noisy, rows)
+    middle = float(weights @ centers)
+    variance = float(weights @ (centers - middle) ** 2)
+    cell = column.width / column.axis.cells
+    return max(math.sqrt(max(variance - cell**2 / 12, 0.0)), cell / 4)
+
+
+def _simplex(noisy: Floats, rows: float) -> Floats:
+    """Return the nearest shares that are not negative and add up to one."""
+    ordered = np.sort(noisy)[::-1]
+    excess = (np.cumsum(ordered) - rows) / np.arange(1, len(noisy) + 1)
+    kept = int(np.flatnonzero(ordered > excess)[-1])
+    return np.asarray(np.maximum(noisy - excess[kept], 0.0) / rows)
+
+
+def _joint(
+    found: Sequence[Ends],
+    alone: Sequence[Marginal],
+    budget: Budget,
+    rows: float,
+    taken: Taken,
+) -> Joint | None:
+    """Return the spectrum of all columns together; None where that tells too little."""
+    cost = price(budget, Bounds(1, 1, 1, 1, True), rows, _JOINT)
+    widths = np.array([one.high - one.low for one in found])
+    cuts = np.array([one.cut for one in alone])
+    # As many cells as the frequencies that columns show take, as far as noise and memory allow.
+    most = min(_LEVEL * rows**2 / cost.law.variance, float(_MOST_JOINT))
+    wanted = np.maximum(_NYQUIST * cuts * widths / math.pi, _LEAST_JOINT)
+    cells = np.maximum(wanted * min(1.0, (most / np.prod(wanted)) ** (1 / len(found))), 2)
+    cells = np.floor(cells).astype(np.int64)
+    if cells.min() < _LEAST_JOINT or np.prod(cells) > most:
+        return None
+    axes = tuple(
+        Axis.uniform(one.low, one.high, int(count)) for one, count in zip(found, cells, strict=True)
+    )
+    look = JointHistogram(axes)
+    sums = taken(look)
+    spend = budget.spend(SHAPE, cost.amount, cost.kind, look.bounds)
+    noisy = (sums + budget.noise(spend, look.bounds.cells)).astype(np.float64)
+    return Joint.of(noisy.reshape(look.shape), widths, cuts, spend.law.variance, rows)
