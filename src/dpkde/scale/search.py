@@ -54,19 +54,20 @@ NOWHERE = (-1.0, 1.0)
 """Where a column is taken to be that shows no records."""
 _FIRST, _NEXT, _JOINT = 250.0, 1200.0, 600.0
 """Records per standard deviation of a cell's noise that tell enough."""
-_CELLS = (16, 1024)
+_CELLS = (16, 256)
+_PER_CELL = 6.0
 _FULL = 8
 """A window is wide enough where records fill an eighth of it."""
 _FEW = 100.0
 _RANGE_CELLS = 1 << 12
 _MOST_JOINT = 1 << 18
 _LEAST_JOINT = 5
-_NYQUIST = 1.2
+_MOST_ALONE = 1024
 _SPREAD = 4.0
 _LEAST_FILLED = 4
 _NARROWEST, _SMALLEST = 1e-9, 1e-90
 _DOUBTFUL = 0.5
-_LEVEL = 0.05
+_LEVEL, _LEVEL_ALONE = 0.03, 0.002
 """Noise on |φ|² at a frequency of a joint histogram that is worth its price."""
 
 
@@ -235,7 +236,7 @@ class Search:
                     else Column(Axis.uniform(*NOWHERE, 2), np.zeros(2), spend.law, None, False, True)
                 )
             else:
-                columns.append(_judged(Column(axes[k], noisy[k], spend.law, cells)))
+                columns.append(_judged(Column(axes[k], noisy[k], spend.law, cells), enough=public))
         return columns
 
     def _refined(
@@ -257,7 +258,8 @@ class Search:
         noisy = _with_noise(exact, budget, spend)
         after = list(columns)
         for k, axis, counts in zip(which, axes, noisy, strict=True):
-            after[k] = _judged(Column(axis, counts, spend.law, occupied(counts, spend.law)))
+            found = Column(axis, counts, spend.law, occupied(counts, spend.law))
+            after[k] = _judged(found, enough=near)
         return after
 
     def _told(
@@ -278,14 +280,12 @@ class Search:
             variance = column.law.variance
             alone.append(Marginal.of(column.noisy, column.width, variance, rows, stds[-1]))
         spectrum: Spectrum = Independent(tuple(alone))
-        if self.with_shape and len(columns) > 1:
-            spectrum = _joint(found, alone, budget, rows, taken) or spectrum
-        return Scale(
-            tuple(found),
-            spectrum,
-            np.array(stds),
-            np.array([column.width / column.axis.cells for column in columns]),
-        )
+        finest = np.array([column.width / column.axis.cells for column in columns])
+        if self.with_shape:
+            shape = _shape(found, alone, stds, budget, rows, taken)
+            if shape is not None:
+                spectrum, finest = shape
+        return Scale(tuple(found), spectrum, np.array(stds), finest)
 
 
 def _with_noise(parts: Sequence[Table], budget: Budget, spend: Spend) -> list[Floats]:
@@ -311,7 +311,7 @@ def _octaves(strength: float) -> Fraction:
 def _cells(strength: float) -> int:
     """Return how many cells of one width a column gets, by records over noise."""
     least, most = _CELLS
-    return int(min(max(2 ** round(math.log2(max(strength / 4, 1.0))), least), most))
+    return int(min(max(2 ** round(math.log2(max(strength / _PER_CELL, 1.0))), least), most))
 
 
 def _is_spread(axis: Axis, cells: tuple[int, int]) -> bool:
@@ -320,15 +320,18 @@ def _is_spread(axis: Axis, cells: tuple[int, int]) -> bool:
     return low <= 0 <= high or max(low / high, high / low) >= _SPREAD
 
 
-def _judged(column: Column) -> Column:
-    """Return a column with what its latest histogram says of it."""
+def _judged(column: Column, enough: bool) -> Column:
+    """Return a column with what its latest histogram says of it.
+
+    `enough`: whether that was paid for well enough to be the last.
+    """
     if column.cells is None:
         return replace(column, is_seen=True)
     filled = column.cells[1] - column.cells[0]
-    enough = filled >= max(column.axis.cells / _FULL, _LEAST_FILLED)
+    near = filled >= max(column.axis.cells / _FULL, _LEAST_FILLED)
     size = float(np.abs(column.axis.edges).max())
     point = column.width <= max(_NARROWEST * size, _SMALLEST)
-    return replace(column, is_near=enough, is_seen=enough or point)
+    return replace(column, is_near=near, is_seen=(near and enough) or point)
 
 
 def _likeliest(noisy: Floats, law: Law) -> tuple[int, int] | None:
@@ -363,23 +366,28 @@ def _simplex(noisy: Floats, rows: float) -> Floats:
     return np.asarray(np.maximum(noisy - excess[kept], 0.0) / rows)
 
 
-def _joint(
+def _shape(
     found: Sequence[Ends],
     alone: Sequence[Marginal],
+    stds: Sequence[float],
     budget: Budget,
     rows: float,
     taken: Taken,
-) -> Joint | None:
-    """Return the spectrum of all columns together; None where that tells too little."""
-    cost = price(budget, Bounds(1, 1, 1, 1, True), rows, _JOINT)
+) -> tuple[Spectrum, Floats] | None:
+    """Return the spectrum of all columns together, from a joint histogram within the bounds.
+
+    And the lengths of its cells. None where it tells too little for its price.
+    """
+    cost = price(budget, Bounds(1, 1, 1, 1, True), rows, _NEXT if len(found) == 1 else _JOINT)
     widths = np.array([one.high - one.low for one in found])
     cuts = np.array([one.cut for one in alone])
     # As many cells as the frequencies that columns show take, as far as noise and memory allow.
-    most = min(_LEVEL * rows**2 / cost.law.variance, float(_MOST_JOINT))
-    wanted = np.maximum(_NYQUIST * cuts * widths / math.pi, _LEAST_JOINT)
-    cells = np.maximum(wanted * min(1.0, (most / np.prod(wanted)) ** (1 / len(found))), 2)
-    cells = np.floor(cells).astype(np.int64)
-    if cells.min() < _LEAST_JOINT or np.prod(cells) > most:
+    level = _LEVEL_ALONE if len(found) == 1 else _LEVEL
+    most = min(level * rows**2 / cost.law.variance, float(_MOST_JOINT))
+    wanted = cuts * widths
+    cells = wanted * (most / np.prod(wanted)) ** (1 / len(found))
+    cells = np.floor(np.minimum(cells, _MOST_ALONE)).astype(np.int64)
+    if cells.min() < _LEAST_JOINT:
         return None
     axes = tuple(
         Axis.uniform(one.low, one.high, int(count)) for one, count in zip(found, cells, strict=True)
@@ -387,5 +395,10 @@ def _joint(
     look = JointHistogram(axes)
     sums = taken(look)
     spend = budget.spend(SHAPE, cost.amount, cost.kind, look.bounds)
-    noisy = (sums + budget.noise(spend, look.bounds.cells)).astype(np.float64)
-    return Joint.of(noisy.reshape(look.shape), widths, cuts, spend.law.variance, rows)
+    noisy = (sums + budget.noise(spend, look.bounds.cells)).astype(np.float64).reshape(look.shape)
+    variance = spend.law.variance
+    if len(found) == 1:
+        own = Marginal.of(noisy, float(widths[0]), variance, rows, stds[0])
+        return Independent((own,)), widths / cells / 2
+    joint = Joint.of(noisy, widths, cuts, variance, rows)
+    return None if joint is None else (joint, widths / cells / 2)

@@ -31,7 +31,8 @@ Floats = NDArray[np.float64]
 
 _SHOWN = 2.0
 """Standard errors of a mean that count as something."""
-_FEWEST = 3
+_AHEAD = 6
+_SHRINK = 1.5
 _SHELLS = 24
 _WIDEST = 1.6
 """How far beyond the columns' own cuts shells are looked at."""
@@ -90,7 +91,7 @@ class Marginal:
         waves = np.abs(np.fft.rfft(noisy / rows)[1:]) ** 2
         powers = (waves - level) / np.sinc(np.arange(1, len(waves) + 1) / cells) ** 2
         kept = _cut(powers, level)
-        return cls.normal(width, spread) if kept < _FEWEST else cls(width, powers[:kept])
+        return cls.normal(width, spread) if kept < 1 else cls(width, _shrunk(powers[:kept], level))
 
     @classmethod
     def normal(cls, width: float, spread: float) -> Marginal:
@@ -121,10 +122,27 @@ def _cut(powers: Floats, level: float) -> int:
     """Return how many powers there are before half as many more show nothing."""
     sums = np.concatenate([[0.0], np.cumsum(powers)])
     starts = np.arange(len(powers))
-    stops = np.minimum(np.maximum(starts + starts // 2, starts + _FEWEST), len(powers))
+    stops = np.minimum(starts + np.maximum(starts, _AHEAD), len(powers))
     means = (sums[stops] - sums[starts]) / (stops - starts)
     silent = means < _SHOWN * level / np.sqrt(stops - starts)
     return int(np.argmax(np.append(silent, True)))
+
+
+def _shrunk(powers: Floats, level: float) -> Floats:
+    """Return powers block by block times 1 − (s/m)², m their mean and s its standard error."""
+    shrunk = np.array(powers)
+    start = 0
+    while start < len(powers):
+        block = slice(start, start + max(start // 2, 2))
+        shrunk[block] *= _kept(float(powers[block].mean()), level, len(powers[block]))
+        start = block.stop
+    return shrunk
+
+
+def _kept(mean: float, level: float, count: float) -> float:
+    """Return 1 − (s/m)², at least 0: how much of a mean is more than chance."""
+    error = _SHRINK * level / math.sqrt(max(count, 1.0))
+    return 0.0 if mean <= error else 1 - (error / mean) ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,12 +211,17 @@ class Joint:
             if news >= 1 and mean < _SHOWN * level / math.sqrt(news):
                 break
             reach = shell + 1
+        factors = [
+            _kept(total[shell] / max(count[shell], 1), level, count[shell] / 2)
+            for shell in range(_SHELLS)
+        ]
+        waves = waves.ravel() * np.append(factors, 0.0)[shells]
         kept = np.flatnonzero(shells < reach)
         if len(kept) < 2 * noisy.ndim:
             return None
         places = np.unravel_index(kept, noisy.shape)
         frequencies = np.stack([grid[at] for grid, at in zip(grids, places, strict=True)], axis=1)
-        return cls(float(np.prod(widths)), frequencies, waves.ravel()[kept])
+        return cls(float(np.prod(widths)), frequencies, waves[kept])
 
     @cached_property
     def _sizes(self) -> Floats:

@@ -30,10 +30,11 @@ CHANCE = 0.02
 """How probable it is that noise alone shows a record that is not there."""
 TAIL = 0.005
 """Share of the records beyond either end before bounds move outwards."""
-MARGIN = 0.3
+FAR = 3.2
+"""Standard deviations of a cloud that bounds are to hold, to either side."""
 SURE = 0.95
 """With this probability no more is left out of any column than is told."""
-_LITTLE = 2e-3
+_LITTLE = 1e-3
 """Share of the records that is not worth a wider bound, noise included."""
 
 
@@ -90,11 +91,10 @@ def window(axis: Axis, cells: tuple[int, int]) -> tuple[float, float]:
 def ends(axis: Axis, noisy: Floats, cells: tuple[int, int], law: Law, rows: float) -> Ends:
     """Return bounds from the noisy histogram of a column, and what they leave out."""
     first, last = cells
-    low = first + _reached(noisy[first:last], rows)
-    high = last - _reached(noisy[first:last][::-1], rows)
-    if low >= high:
-        low, high = first, last
-    spare = math.ceil(_margin(axis.cells, law, rows) * (high - low))
+    middle = (first + last + 1) // 2
+    low = min(_reached(noisy[:middle], rows), middle - 1)
+    high = max(axis.cells - _reached(noisy[middle:][::-1], rows), middle)
+    spare = math.ceil(_margin(high - low, law, rows) * (high - low))
     start, stop = max(low - spare, 0), min(high + spare, axis.cells)
     below = start + _empty(noisy[start:low], law, rows)
     above = stop - _empty(noisy[high:stop][::-1], law, rows)
@@ -108,28 +108,26 @@ def ends(axis: Axis, noisy: Floats, cells: tuple[int, int], law: Law, rows: floa
 def _margin(cells: int, law: Law, rows: float) -> float:
     """Return how far to move outwards, as a share of the distance between both ends.
 
-    `MARGIN` where the tails of a cloud can be told from noise. Elsewhere as far as those of a normal
-    density go, beyond what noise hides of them.
+    As far as a normal density goes on to `FAR` standard deviations, from where `TAIL` of it is
+    beyond; or more than that, where noise hides more.
     """
     from scipy.special import ndtri
 
-    hidden = 2 * math.sqrt(law.variance * cells / 8) / rows
-    if hidden <= TAIL:
-        return MARGIN
-    return max((ndtri(TAIL) / ndtri(min(hidden, 0.2)) - 1) / 2, MARGIN / 2)
+    hidden = TAIL + math.sqrt(law.variance * cells / 2) / rows
+    return (FAR / -float(ndtri(min(hidden, 0.2))) - 1) / 2
 
 
 def _reached(noisy: Floats, rows: float) -> int:
-    """Return how many cells from the left hold `TAIL` of the records at most."""
-    return int(np.argmax(np.append(np.cumsum(noisy), math.inf) > TAIL * rows))
+    """Return how many cells from the left hold `TAIL` of the records at most, by noisy sums."""
+    few = np.flatnonzero(np.cumsum(noisy) <= TAIL * rows)
+    return int(few[-1]) + 1 if len(few) else 0
 
 
 def _empty(noisy: Floats, law: Law, rows: float) -> int:
     """Return how many cells from the left hold next to nothing for all that noise may hide."""
     sums = np.cumsum(noisy)
-    spread = np.sqrt(law.variance * np.arange(1, len(noisy) + 1))
-    few = np.flatnonzero(sums + spread <= _LITTLE * rows)
-    return int(few[-1]) + 1 if len(few) else 0
+    spread = 2 * math.sqrt(law.variance * len(noisy))
+    return int(np.argmax(np.append(sums + spread, math.inf) > _LITTLE * rows))
 
 
 def _left_out(noisy: Floats, law: Law, rows: float) -> float:

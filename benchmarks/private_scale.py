@@ -1,0 +1,206 @@
+"""Bounds and bandwidth found privately, against the best that hindsight could choose.
+
+    python benchmarks/private_scale.py [name ...] [--quick] [--releases 5]
+    DPKDE_DATA=folder python benchmarks/private_scale.py --real [--quick]
+
+**Generated mixtures** have a known density f. *Private* is ``bounds="private"`` with
+``bandwidth="auto"``; *best* has the exact bounds of the records, and of a list of bandwidths, multiples
+of the columns' standard deviations, the one whose error is least at the very ε that is measured. Both
+pay for their count, too. The figure is ∫(f̂ − f)², by a sum over a grid, f̂ = kde over the kernel's
+integral; a mean over releases.
+
+**Real tables** (--real) have none: there the figure is ∫f̂² − 2·mean f̂(held out), which is the same
+less ∫f², with bounds and bandwidth picked by hand for comparison, as in ``benchmarks/accuracy.py``.
+The folder holds ``taxi.npz``, ``diabetes.npz``, ``uk_accidents.npz`` and ``covertype.npz``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpkde
+
+Array = NDArray[np.float64]
+Pairs = list[tuple[float, float]]
+
+MULTIPLES = tuple(float(2 ** (k / 3)) for k in range(-18, 6))
+"""Of the columns' standard deviations: the bandwidths that hindsight chooses from."""
+POINTS = {1: 4096, 2: 320, 3: 64}
+"""Of the grid along an axis."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A mixture of normal densities, one standard deviation per column and part."""
+
+    name: str
+    weights: Array
+    means: Array
+    stds: Array
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return int(self.means.shape[1])
+
+    def draw(self, rows: int, seed: int) -> Array:
+        """Return a sample."""
+        generator = np.random.default_rng(seed)
+        part = generator.choice(len(self.weights), rows, p=self.weights)
+        return self.means[part] + generator.normal(size=(rows, self.dim)) * self.stds[part]
+
+    def density(self, places: Array) -> Array:
+        """Return f."""
+        total = np.zeros(len(places))
+        for weight, mean, std in zip(self.weights, self.means, self.stds, strict=True):
+            squares = (((places - mean) / std) ** 2).sum(axis=1)
+            total += weight * np.exp(-squares / 2) / np.prod(std * math.sqrt(2 * math.pi))
+        return total
+
+
+def mixtures() -> Iterator[Mixture]:
+    """Yield densities of one to three columns: clouds, clusters, far from zero, of unlike columns."""
+    yield Mixture("normal-1", np.ones(1), np.zeros((1, 1)), np.ones((1, 1)))
+    yield Mixture(
+        "claw-1",
+        np.array([0.5, *[0.1] * 5]),
+        np.array([[0.0], *[[k / 2 - 1] for k in range(5)]]),
+        np.array([[1.0], *[[0.1]] * 5]),
+    )
+    yield Mixture(
+        "apart-1", np.array([0.7, 0.3]), np.array([[-74.0], [-73.2]]), np.array([[0.05], [0.2]])
+    )
+    yield Mixture("normal-2", np.ones(1), np.array([[3.0, 500.0]]), np.array([[1.0, 80.0]]))
+    for dim in (1, 2, 3):
+        generator = np.random.default_rng(dim)
+        centers, widths = generator.normal(size=(8, dim)) * 1.5, generator.uniform(0.1, 0.8, 8)
+        yield Mixture(
+            f"clusters-{dim}", np.full(8, 1 / 8), centers, np.repeat(widths[:, np.newaxis], dim, 1)
+        )
+    yield Mixture("normal-3", np.ones(1), np.zeros((1, 3)), np.array([[1.0, 2.0, 0.5]]))
+    yield Mixture(
+        "pair-3",
+        np.array([0.6, 0.4]),
+        np.array([[10.0, 0.0, 5.0], [14.0, 3.0, 5.0]]),
+        np.array([[1.0, 1.0, 0.5], [1.0, 0.5, 1.0]]),
+    )
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Places over a box, and f there."""
+
+    places: Array
+    truth: Array
+    cell: float
+
+    @classmethod
+    def of(cls, mixture: Mixture, box: Array) -> Grid:
+        """Lay a grid over a box, shape (dim, 2)."""
+        count = POINTS[mixture.dim]
+        steps = (np.arange(count) + 0.5) / count
+        axes = [low + (high - low) * steps for low, high in box]
+        places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, mixture.dim)
+        cell = float(np.prod((box[:, 1] - box[:, 0]) / count))
+        return cls(places, mixture.density(places), cell)
+
+
+def squared_error(release: dpkde.Release, mixture: Mixture, box: Array) -> float:
+    """Return ∫(f̂ − f)² over the records' box, the release's bounds and its kernel's reach."""
+    low, high = np.array(release.plan.domain.to_json()["bounds"]).T
+    width = np.array(release.kernel.bandwidth.to_json()) * np.ones(mixture.dim)
+    box = np.stack([np.minimum(box[:, 0], low - 2 * width), np.maximum(box[:, 1], high + 2 * width)])
+    grid = Grid.of(mixture, box.T)
+    density = release.kde(grid.places) / release.kernel.integral(mixture.dim)
+    return float(((density - grid.truth) ** 2).sum() * grid.cell)
+
+
+def measure(mixture: Mixture, rows: int, epsilon: str, releases: int, quick: bool) -> float:
+    """Print a line, and return private over best."""
+    begun = time.perf_counter()
+    points = mixture.draw(rows, 1)
+    box = np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
+    std = points.std(axis=0)
+    scanned = {}
+    for multiple in MULTIPLES[:: 2 if quick else 1]:
+        if multiple**mixture.dim < 20 / rows:
+            continue
+        kernel = dpkde.Gaussian((multiple * std).tolist())
+        scanned[multiple] = np.mean(
+            [
+                squared_error(
+                    dpkde.publish(
+                        points, kernel=kernel, bounds=box, epsilon=epsilon, family="spline"
+                    ),
+                    mixture,
+                    box,
+                )
+                for _ in range(2)
+            ]
+        )
+    best_at = min(scanned, key=lambda multiple: scanned[multiple])
+    kernel = dpkde.Gaussian((best_at * std).tolist())
+    given = [
+        squared_error(
+            dpkde.publish(points, kernel=kernel, bounds=box, epsilon=epsilon), mixture, box
+        )
+        for _ in range(releases)
+    ]
+    found = [
+        dpkde.publish(points, kernel=dpkde.Gaussian("auto"), bounds="private", epsilon=epsilon)
+        for _ in range(releases)
+    ]
+    errors = np.array([squared_error(release, mixture, box) for release in found])
+    ratio = float(errors.mean() / np.mean(given))
+    paid = np.mean([scale_share(release) for release in found])
+    times = np.array([release.kernel.bandwidth.to_json() for release in found]) / std
+    wide = np.array([2 * release.plan.domain.halves(mixture.dim) for release in found])
+    relative = (wide / (box[:, 1] - box[:, 0])).mean()
+    seconds = time.perf_counter() - begun
+    print(
+        f"{mixture.name:<12}{rows:>8}{epsilon:>6}{np.mean(given):>11.3g}{errors.mean():>11.3g}"
+        f"{ratio:>8.2f}{best_at:>8.2f}{times.mean():>8.2f}{times.std():>7.2f}{relative:>8.2f}"
+        f"{paid:>7.1%}{seconds:>6.0f}",
+        flush=True,
+    )
+    return ratio
+
+
+def scale_share(release: dpkde.Release) -> float:
+    """Return which part of ε bounds and bandwidth took."""
+    spends = release.privacy.spends
+    taken = sum(s.amount.epsilon or 0 for s in spends if s.purpose in ("scale", "shape"))
+    return float(taken / (release.privacy.epsilon or 1))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--releases", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="fewer bandwidths, only ε = 1")
+    parser.add_argument("--real", action="store_true", help="tables in DPKDE_DATA")
+    parser.add_argument("--settings", default="1:100000,1:10000,0.1:100000,0.1:10000")
+    arguments = parser.parse_args()
+    print(
+        f"{'density':<12}{'n':>8}{'ε':>6}{'best':>11}{'private':>11}{'ratio':>8}{'σ best':>8}"
+        f"{'found':>8}{'±':>7}{'width':>8}{'paid':>7}{'s':>6}"
+    )
+    for setting in arguments.settings.split(","):
+        epsilon, rows = setting.split(":")
+        for mixture in mixtures():
+            if not arguments.names or mixture.name in arguments.names:
+                measure(mixture, int(rows), epsilon, arguments.releases, arguments.quick)
+
+
+if __name__ == "__main__":
+    main()
