@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.families.base import Table
+from dpkde.numerics.numbers import LARGEST
 from dpkde.planning.pilot import affordable
 from dpkde.privacy.amounts import Amount, Bounds
 from dpkde.privacy.budget import Budget, Spend, cheapest
@@ -52,13 +53,15 @@ MOST_ROUNDS = 4
 """How often windows are looked at, at most."""
 NOWHERE = (-1.0, 1.0)
 """Where a column is taken to be that shows no records."""
-_FIRST, _NEXT, _JOINT = 250.0, 1200.0, 600.0
+_FIRST, _NEXT, _JOINT = 120.0, 1200.0, 600.0
 """Records per standard deviation of a cell's noise that tell enough."""
-_CELLS = (16, 256)
-_PER_CELL = 6.0
+_CELLS = (8, 256)
+_PER_CELL = 5.0
+_WIDER = 3.0
 _FULL = 8
 """A window is wide enough where records fill an eighth of it."""
-_FEW = 100.0
+_FEW, _FOLDED = 100.0, 25.0
+_LOCATING, _CHEAP = 64, SHARES[:-1]
 _RANGE_CELLS = 1 << 12
 _MOST_JOINT = 1 << 18
 _LEAST_JOINT = 5
@@ -85,12 +88,18 @@ class Price(NamedTuple):
         return math.sqrt(self.law.variance)
 
 
-def price(budget: Budget, bounds: Bounds, rows: float, enough: float) -> Price:
+def price(
+    budget: Budget,
+    bounds: Bounds,
+    rows: float,
+    enough: float,
+    shares: Sequence[Fraction] = SHARES,
+) -> Price:
     """Return the least price at which so many records are `enough` times the noise on a cell.
 
     From public numbers and the noisy count. The law is one of single numbers.
     """
-    for share in SHARES:
+    for share in shares:
         ways = tuple(way for way in affordable(budget, share) if way[1].is_scalar)
         try:
             found = Price(share, *cheapest(ways, budget.guarantee.moved(bounds)))
@@ -120,6 +129,8 @@ class Column:
         Whether the window is no more than some times as wide as what is in it.
     is_seen
         Whether bounds and roughness can be told from this histogram.
+    is_coarse
+        Whether its cells are so long that a window needs nothing to spare.
     """
 
     axis: Axis
@@ -128,11 +139,28 @@ class Column:
     cells: tuple[int, int] | None
     is_near: bool = False
     is_seen: bool = False
+    is_coarse: bool = False
 
     @property
     def window(self) -> tuple[float, float]:
-        """Where to look next."""
-        return NOWHERE if self.cells is None else window(self.axis, self.cells)
+        """Where to look next: wider where much is in the cells that hold all beyond."""
+        if self.cells is None:
+            return NOWHERE
+        if self.is_coarse:
+            return float(self.axis.edges[self.cells[0]]), float(self.axis.edges[self.cells[1]])
+        low, high = window(self.axis, self.cells)
+        below, above = self.beyond
+        first, last = float(self.axis.edges[0]), float(self.axis.edges[-1])
+        spare = _WIDER * (last / 2 - first / 2)
+        low = max(first - spare, -LARGEST) if below else low
+        return low, min(last + spare, LARGEST) if above else high
+
+    @property
+    def beyond(self) -> tuple[bool, bool]:
+        """Whether records show in the first and in the last cell, many of them."""
+        if self.cells is None or self.axis.cells < _CELLS[0]:
+            return False, False
+        return self.cells[0] == 0, self.cells[1] == self.axis.cells
 
     @property
     def width(self) -> float:
@@ -214,7 +242,7 @@ class Search:
         )
         coarse = Histograms(axes, look.columns)
         exact = coarse.parted(look.joined(sums, axes))
-        folded = [octaves > 1 and pair is None for pair in self.ranges]
+        folded = [strength < _FOLDED and pair is None for pair in self.ranges]
         parts = [
             _folded(counts) if fold else counts for counts, fold in zip(exact, folded, strict=True)
         ]
@@ -226,17 +254,17 @@ class Search:
             if folded[k] and cells is not None:
                 # Magnitudes up to so much: what is not beyond, to either side of zero.
                 high = float(axes[k].edges[axes[k].cells // 2 + cells[1]])
-                ends_ = np.array([-2 * high, -high, high, 2 * high])
-                columns.append(Column(Axis(ends_), noisy[k], spend.law, (1, 2), is_near=True))
+                three = Axis(np.array([-2 * high, -high, high, 2 * high]))
+                columns.append(Column(three, noisy[k], spend.law, (1, 2), True, False, True))
             elif pair is None:
                 near = cells is not None and _is_spread(axes[k], cells)
                 columns.append(
-                    Column(axes[k], noisy[k], spend.law, cells, near)
+                    Column(axes[k], noisy[k], spend.law, cells, near, False, octaves > 1)
                     if cells is not None
                     else Column(Axis.uniform(*NOWHERE, 2), np.zeros(2), spend.law, None, False, True)
                 )
             else:
-                columns.append(_judged(Column(axes[k], noisy[k], spend.law, cells), enough=public))
+                columns.append(_judged(Column(axes[k], noisy[k], spend.law, cells), enough=public, ranged=True))
         return columns
 
     def _refined(
@@ -249,8 +277,10 @@ class Search:
     ) -> list[Column]:
         """Return the columns, some of them looked at again over finer cells."""
         count, near = len(which), any(columns[k].is_near for k in which)
-        cost = price(budget, Bounds(1, count, count, 1, True), rows, _NEXT if near else _FIRST)
+        bounds = Bounds(1, count, count, 1, True)
+        cost = price(budget, bounds, rows, *((_NEXT,) if near else (_FIRST, _CHEAP)))
         cells = _cells(rows / cost.spread)
+        cells = cells if near else max(cells, _LOCATING)
         axes = tuple(Axis.uniform(*columns[k].window, cells) for k in which)
         look = Histograms(axes, tuple(which))
         exact = look.parted(taken(look))
@@ -320,15 +350,18 @@ def _is_spread(axis: Axis, cells: tuple[int, int]) -> bool:
     return low <= 0 <= high or max(low / high, high / low) >= _SPREAD
 
 
-def _judged(column: Column, enough: bool) -> Column:
+def _judged(column: Column, enough: bool, ranged: bool = False) -> Column:
     """Return a column with what its latest histogram says of it.
 
-    `enough`: whether that was paid for well enough to be the last.
+    `enough`: whether that was paid for well enough to be the last; `ranged`: whether nothing is
+    beyond the grid, or should be.
     """
     if column.cells is None:
         return replace(column, is_seen=True)
+    if any(column.beyond) and not ranged:
+        return replace(column, is_near=True)
     filled = column.cells[1] - column.cells[0]
-    near = filled >= max(column.axis.cells / _FULL, _LEAST_FILLED)
+    near = filled >= max(column.axis.cells / _FULL, min(_LEAST_FILLED, column.axis.cells / 4))
     size = float(np.abs(column.axis.edges).max())
     point = column.width <= max(_NARROWEST * size, _SMALLEST)
     return replace(column, is_near=near, is_seen=(near and enough) or point)
