@@ -53,7 +53,7 @@ MOST_ROUNDS = 4
 """How often windows are looked at, at most."""
 NOWHERE = (-1.0, 1.0)
 """Where a column is taken to be that shows no records."""
-_FIRST, _NEXT, _JOINT = 120.0, 1200.0, 600.0
+_FIRST, _NEXT, _JOINT = 120.0, 1200.0, 1000.0
 """Records per standard deviation of a cell's noise that tell enough."""
 _CELLS = (8, 256)
 _PER_CELL = 5.0
@@ -66,6 +66,7 @@ _RANGE_CELLS = 1 << 12
 _MOST_JOINT = 1 << 18
 _LEAST_JOINT = 5
 _MOST_ALONE = 1024
+_NYQUIST, _USEFUL = 2.5, 24.0
 _SPREAD = 4.0
 _LEAST_FILLED = 4
 _NARROWEST, _SMALLEST = 1e-9, 1e-90
@@ -310,7 +311,7 @@ class Search:
             variance = column.law.variance
             alone.append(Marginal.of(column.noisy, column.width, variance, rows, stds[-1]))
         spectrum: Spectrum = Independent(tuple(alone))
-        finest = np.array([column.width / column.axis.cells for column in columns])
+        finest = np.array([column.width / column.axis.cells / 4 for column in columns])
         if self.with_shape:
             shape = _shape(found, alone, stds, budget, rows, taken)
             if shape is not None:
@@ -417,9 +418,11 @@ def _shape(
     # As many cells as the frequencies that columns show take, as far as noise and memory allow.
     level = _LEVEL_ALONE if len(found) == 1 else _LEVEL
     most = min(level * rows**2 / cost.law.variance, float(_MOST_JOINT))
-    wanted = cuts * widths
-    cells = wanted * (most / np.prod(wanted)) ** (1 / len(found))
-    cells = np.floor(np.minimum(cells, _MOST_ALONE)).astype(np.int64)
+    wanted = np.array([float(_MOST_ALONE)])
+    if len(found) > 1:
+        wanted = np.maximum(_NYQUIST * cuts * widths / math.pi, _USEFUL)
+    cells = wanted * min((most / np.prod(wanted)) ** (1 / len(found)), 1.0)
+    cells = np.floor(cells).astype(np.int64)
     if cells.min() < _LEAST_JOINT:
         return None
     axes = tuple(
@@ -432,6 +435,6 @@ def _shape(
     variance = spend.law.variance
     if len(found) == 1:
         own = Marginal.of(noisy, float(widths[0]), variance, rows, stds[0])
-        return Independent((own,)), widths / cells / 2
+        return Independent((own,)), widths / cells / 4
     joint = Joint.of(noisy, widths, cuts, variance, rows)
-    return None if joint is None else (joint, widths / cells / 2)
+    return None if joint is None else (joint, widths / cells / 4)

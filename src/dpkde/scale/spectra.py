@@ -33,8 +33,9 @@ _SHOWN = 2.0
 """Standard errors of a mean that count as something."""
 _AHEAD = 6
 _SHRINK = 1.5
-_SHELLS = 24
-_WIDEST = 1.6
+_SHELLS = 32
+_MANY = 40
+_WIDEST = 2.0
 """How far beyond the columns' own cuts shells are looked at."""
 
 
@@ -205,7 +206,9 @@ class Joint:
         total = np.bincount(shells, waves.ravel(), minlength=_SHELLS + 1)[:_SHELLS]
         reach = 0
         for shell in range(_SHELLS):
-            stop = min(max(shell + 2, math.ceil(1.4 * shell)), _SHELLS)
+            stop = min(max(shell + 2, 2 * shell), _SHELLS)
+            while count[shell:stop].sum() < _MANY and stop < _SHELLS:
+                stop += 1
             news = count[shell:stop].sum() / 2
             mean = total[shell:stop].sum() / max(2 * news, 1)
             if news >= 1 and mean < _SHOWN * level / math.sqrt(news):
