@@ -46,6 +46,7 @@ class Axis:
     """
 
     edges: Floats
+    is_geometric: bool = False
 
     @classmethod
     def uniform(cls, low: float, high: float, cells: int) -> Axis:
@@ -85,7 +86,7 @@ def geometric(octaves: Fraction = FINEST) -> Axis:
     usual = (within * (1 + np.arange(parts) / parts)).ravel()
     beyond = 2.0 ** np.arange(high, _HIGHEST + 1, _STEP)
     sizes = np.concatenate([2.0 ** np.array(outer, dtype=np.float64), usual, beyond, [LARGEST]])
-    return Axis(np.concatenate([-sizes[::-1], sizes]))
+    return Axis(np.concatenate([-sizes[::-1], sizes]), is_geometric=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ from dpkde.privacy.budget import Budget, Spend, cheapest
 from dpkde.privacy.laws import Law
 from dpkde.scale.grids import FINEST, Axis, Histograms, JointHistogram, geometric
 from dpkde.scale.spectra import Independent, Joint, Marginal, Spectrum
-from dpkde.scale.windows import Ends, ends, occupied, window
+from dpkde.scale.windows import Ends, ends, occupied, whole, window
 
 Floats = NDArray[np.float64]
 Look = Histograms | JointHistogram
@@ -55,9 +55,8 @@ NOWHERE = (-1.0, 1.0)
 """Where a column is taken to be that shows no records."""
 _FIRST, _NEXT, _JOINT = 120.0, 1200.0, 1000.0
 """Records per standard deviation of a cell's noise that tell enough."""
-_CELLS = (8, 256)
+_CELLS = (16, 256)
 _PER_CELL = 5.0
-_WIDER = 3.0
 _FULL = 8
 """A window is wide enough where records fill an eighth of it."""
 _FEW, _FOLDED = 100.0, 25.0
@@ -67,7 +66,7 @@ _MOST_JOINT = 1 << 18
 _LEAST_JOINT = 5
 _MOST_ALONE = 1024
 _NYQUIST, _USEFUL = 2.5, 24.0
-_SPREAD = 4.0
+_SPREAD = 8.0
 _LEAST_FILLED = 4
 _NARROWEST, _SMALLEST = 1e-9, 1e-90
 _DOUBTFUL = 0.5
@@ -149,12 +148,14 @@ class Column:
             return NOWHERE
         if self.is_coarse:
             return float(self.axis.edges[self.cells[0]]), float(self.axis.edges[self.cells[1]])
-        low, high = window(self.axis, self.cells)
         below, above = self.beyond
-        first, last = float(self.axis.edges[0]), float(self.axis.edges[-1])
-        spare = _WIDER * (last / 2 - first / 2)
-        low = max(first - spare, -LARGEST) if below else low
-        return low, min(last + spare, LARGEST) if above else high
+        if not (below or above):
+            return window(self.axis, self.cells)
+        low, high = _whole(self)
+        return (
+            max(low - below * self.width, -LARGEST),
+            min(high + above * self.width, LARGEST),
+        )
 
     @property
     def beyond(self) -> tuple[bool, bool]:
@@ -251,7 +252,8 @@ class Search:
         noisy = _with_noise(parts, budget, spend)
         columns = []
         for k, pair in enumerate(self.ranges):
-            cells = occupied(noisy[k], spend.law) or _likeliest(noisy[k], spend.law)
+            axis = Axis(np.arange(len(noisy[k]) + 1.0)) if folded[k] else axes[k]
+            cells = _found(axis, noisy[k], spend.law, rows)
             if folded[k] and cells is not None:
                 # Magnitudes up to so much: what is not beyond, to either side of zero.
                 high = float(axes[k].edges[axes[k].cells // 2 + cells[1]])
@@ -280,16 +282,17 @@ class Search:
         count, near = len(which), any(columns[k].is_near for k in which)
         bounds = Bounds(1, count, count, 1, True)
         cost = price(budget, bounds, rows, *((_NEXT,) if near else (_FIRST, _CHEAP)))
-        cells = _cells(rows / cost.spread)
-        cells = cells if near else max(cells, _LOCATING)
-        axes = tuple(Axis.uniform(*columns[k].window, cells) for k in which)
+        number = _cells(rows / cost.spread)
+        number = number if near else max(number, _LOCATING)
+        axes = tuple(Axis.uniform(*columns[k].window, number) for k in which)
         look = Histograms(axes, tuple(which))
         exact = look.parted(taken(look))
         spend = budget.spend(SCALE, cost.amount, cost.kind, look.bounds)
         noisy = _with_noise(exact, budget, spend)
         after = list(columns)
         for k, axis, counts in zip(which, axes, noisy, strict=True):
-            found = Column(axis, counts, spend.law, occupied(counts, spend.law))
+            cells = _found(axis, counts, spend.law, rows)
+            found = Column(axis, counts, spend.law, cells)
             after[k] = _judged(found, enough=near)
         return after
 
@@ -360,7 +363,7 @@ def _judged(column: Column, enough: bool, ranged: bool = False) -> Column:
     if column.cells is None:
         return replace(column, is_seen=True)
     if any(column.beyond) and not ranged:
-        return replace(column, is_near=True)
+        return replace(column, is_near=False)
     filled = column.cells[1] - column.cells[0]
     near = filled >= max(column.axis.cells / _FULL, min(_LEAST_FILLED, column.axis.cells / 4))
     size = float(np.abs(column.axis.edges).max())
@@ -368,9 +371,10 @@ def _judged(column: Column, enough: bool, ranged: bool = False) -> Column:
     return replace(column, is_near=near, is_seen=(near and enough) or point)
 
 
-def _likeliest(noisy: Floats, law: Law) -> tuple[int, int] | None:
-    """Return the cells that most likely hold records, where none shows that it does for sure."""
-    return occupied(noisy, law, _DOUBTFUL)
+def _found(axis: Axis, noisy: Floats, law: Law, rows: float) -> tuple[int, int] | None:
+    """Return the cells that hold most records, where any show; likely ones if none do for sure."""
+    cells = occupied(noisy, law) or occupied(noisy, law, _DOUBTFUL)
+    return None if cells is None else whole(axis, noisy, cells, law, rows)
 
 
 def _whole(column: Column) -> tuple[float, float]:

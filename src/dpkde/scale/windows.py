@@ -30,8 +30,11 @@ CHANCE = 0.02
 """How probable it is that noise alone shows a record that is not there."""
 TAIL = 0.005
 """Share of the records beyond either end before bounds move outwards."""
-FAR = 3.2
-"""Standard deviations of a cloud that bounds are to hold, to either side."""
+FAR = (2.0, 0.4)
+"""Standard deviations of a cloud that bounds are to hold, to either side: a + b·log₁₀(n/s), s that of
+the noise on a cell. Less where errors are larger anyway."""
+MOST = 0.9
+"""Share of the records that a window holds, as far as noise lets it be told."""
 SURE = 0.95
 """With this probability no more is left out of any column than is told."""
 _LITTLE = 1e-3
@@ -80,6 +83,29 @@ def occupied(noisy: Floats, law: Law, chance: float = CHANCE) -> tuple[int, int]
     return None if low < 0 else (low, high)
 
 
+def whole(axis: Axis, noisy: Floats, cells: tuple[int, int], law: Law, rows: float) -> tuple[int, int]:
+    """Return these cells and as many to either side as it takes to hold `MOST` of the records.
+
+    What shows records for sure may be the middle of a cloud. On a grid that is the same to either
+    side of zero and long against what it looks at, magnitudes grow instead: `mirrored`.
+    """
+    low, high = cells
+    sums = np.concatenate([[0.0], np.cumsum(noisy)])
+    mirrored = axis.is_geometric
+    while (low, high) != (0, len(noisy)):
+        spread = math.sqrt(law.variance * (high - low))
+        if sums[high] - sums[low] >= MOST * rows - spread:
+            break
+        if mirrored and (low, high) != (len(noisy) - high, len(noisy) - low):
+            high = max(high, len(noisy) - low)
+            low = len(noisy) - high
+        else:
+            low, high = max(low - 1, 0), min(high + 1, len(noisy))
+    else:
+        return cells
+    return low, high
+
+
 def window(axis: Axis, cells: tuple[int, int]) -> tuple[float, float]:
     """Return an interval with what cells show, and half as much to either side."""
     first, last = axis.edges[cells[0]], axis.edges[cells[1]]
@@ -108,13 +134,14 @@ def ends(axis: Axis, noisy: Floats, cells: tuple[int, int], law: Law, rows: floa
 def _margin(cells: int, law: Law, rows: float) -> float:
     """Return how far to move outwards, as a share of the distance between both ends.
 
-    As far as a normal density goes on to `FAR` standard deviations, from where `TAIL` of it is
+    As far as a normal density goes on to so many standard deviations (`FAR`), from where `TAIL` of it is
     beyond; or more than that, where noise hides more.
     """
     from scipy.special import ndtri
 
     hidden = TAIL + math.sqrt(law.variance * cells / 2) / rows
-    return (FAR / -float(ndtri(min(hidden, 0.2))) - 1) / 2
+    far = FAR[0] + FAR[1] * math.log10(max(rows / math.sqrt(law.variance), 1.0))
+    return max((far / -float(ndtri(min(hidden, 0.2))) - 1) / 2, 0.0)
 
 
 def _reached(noisy: Floats, rows: float) -> int:
