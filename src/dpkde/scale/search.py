@@ -283,7 +283,8 @@ class Search:
         bounds = Bounds(1, count, count, 1, True)
         cost = price(budget, bounds, rows, *((_NEXT,) if near else (_FIRST, _CHEAP)))
         number = _cells(rows / cost.spread)
-        number = number if near else max(number, _LOCATING)
+        if not near and rows >= _FOLDED * cost.spread:
+            number = max(number, _LOCATING)
         axes = tuple(Axis.uniform(*columns[k].window, number) for k in which)
         look = Histograms(axes, tuple(which))
         exact = look.parted(taken(look))

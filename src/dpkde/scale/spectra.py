@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 _SHOWN = 2.0
 """Standard errors of a mean that count as something."""
-_AHEAD = 6
+_AHEAD = 10
 _SHRINK = 1.5
 _SHELLS = 32
 _MANY = 40

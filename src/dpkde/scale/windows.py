@@ -117,9 +117,11 @@ def window(axis: Axis, cells: tuple[int, int]) -> tuple[float, float]:
 def ends(axis: Axis, noisy: Floats, cells: tuple[int, int], law: Law, rows: float) -> Ends:
     """Return bounds from the noisy histogram of a column, and what they leave out."""
     first, last = cells
-    middle = (first + last + 1) // 2
-    low = min(_reached(noisy[:middle], rows), middle - 1)
-    high = max(axis.cells - _reached(noisy[middle:][::-1], rows), middle)
+    middle, near = (first + last + 1) // 2, (last - first + 3) // 2
+    # What is far from all that shows anything adds noise, and hardly a record.
+    begin, end = max(first - near, 0), min(last + near, axis.cells)
+    low = min(begin + _reached(noisy[begin:middle], rows), middle - 1)
+    high = max(end - _reached(noisy[middle:end][::-1], rows), middle)
     spare = math.ceil(_margin(high - low, law, rows) * (high - low))
     start, stop = max(low - spare, 0), min(high + spare, axis.cells)
     below = start + _empty(noisy[start:low], law, rows)
