@@ -18,11 +18,9 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +116,9 @@ def squared_error(release: dpkde.Release, mixture: Mixture, box: Array) -> float
     """Return ∫(f̂ − f)² over the records' box, the release's bounds and its kernel's reach."""
     low, high = np.array(release.plan.domain.to_json()["bounds"]).T
     width = np.array(release.kernel.bandwidth.to_json()) * np.ones(mixture.dim)
-    box = np.stack([np.minimum(box[:, 0], low - 2 * width), np.maximum(box[:, 1], high + 2 * width)])
+    box = np.stack(
+        [np.minimum(box[:, 0], low - 2 * width), np.maximum(box[:, 1], high + 2 * width)]
+    )
     grid = Grid.of(mixture, box.T)
     density = release.kde(grid.places) / release.kernel.integral(mixture.dim)
     return float(((density - grid.truth) ** 2).sum() * grid.cell)

@@ -190,7 +190,8 @@ class OpenBandwidth(Bandwidth):
             "elsewhere give numbers, such as those of a release, release.kernel"
         )
 
-    determinant = scaled = ratios = smallest = whiten = unwhiten = spans = _refused
+    determinant = scaled = ratios = smallest = _refused  # type: ignore[assignment]
+    whiten = unwhiten = spans = _refused  # type: ignore[assignment]
 
 
 def _inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from numpy.typing import NDArray
 
@@ -45,6 +45,7 @@ from dpkde.privacy.numbers import Exact
 from dpkde.release import container
 from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import NO_PARTS, DeclaredBounds, Part, Parts
+from dpkde.scale.wish import Ranges, Wish
 from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
 from dpkde.space.frame import Frame, check_kernel
 from dpkde.tables.arrays import check_names
@@ -393,7 +394,8 @@ def draw_plan(
 def plan(
     *,
     kernel: Kernel,
-    bounds: BoundsLike = None,
+    bounds: BoundsLike | Literal["private"] = None,
+    ranges: Ranges | None = None,
     epsilon: Exact | None = None,
     delta: Exact = 0,
     rho: Exact | None = None,
@@ -420,7 +422,8 @@ def plan(
     needs, ``plan.promised.rows``), `dim` the number of columns where neither bounds nor bandwidth
     tell it, and 2^capacity_bits the number of records up to which sums cannot wrap. ``plan.pilot``
     tells whether `dpkde.publish` would look at the data first, which it can where it counts them
-    itself; what is predicted here is without.
+    itself; what is predicted here is without. Of bounds and a bandwidth that are to be found it
+    raises a ParameterError that says what `dpkde.publish` would pay for them.
 
     >>> from dpkde import Gaussian
     >>> plan(kernel=Gaussian(0.1), bounds=[(0, 1), (0, 1)], epsilon=1, expected_rows=100_000)
@@ -434,7 +437,13 @@ def plan(
     density, rows = check_density(typical_density), check_rows(expected_rows)
     check_names(columns)
     check_apart(whose, columns)
-    frame = make_frame(kernel, as_domain(bounds, columns), dim)
+    if (wish := Wish.of(kernel, bounds, ranges, columns)) is not None:
+        budget = Budget(guarantee, randomness(sampler))
+        raise ParameterError(
+            f"a plan is made of numbers, and {wish.told(dim, budget, rows)}: leave the plan out, "
+            "or give bounds and a bandwidth as numbers"
+        )
+    frame = make_frame(kernel, as_domain(bounds, columns), dim)  # type: ignore[arg-type]
     families = as_families(family)
     names = None if columns is None else tuple(str(name) for name in columns)
     check_room(frame, names, families)

@@ -62,7 +62,7 @@ _FULL = 8
 _FEW, _FOLDED = 100.0, 25.0
 _LOCATING, _CHEAP = 64, SHARES[:-1]
 _RANGE_CELLS = 1 << 12
-_MOST_JOINT = 1 << 18
+_MOST_JOINT = 1 << 17
 _LEAST_JOINT = 5
 _MOST_ALONE = 1024
 _NYQUIST, _USEFUL = 2.5, 24.0
@@ -215,6 +215,22 @@ class Search:
         )
         return Histograms(axes, tuple(range(len(axes))))
 
+    def foreseen(self, budget: Budget, rows: float) -> list[tuple[str, Price]]:
+        """Return what will mostly be paid, by what statements call it, for so many records.
+
+        Columns whose records are far from zero, against how far they are apart, take more looks.
+        """
+        count = len(self.ranges)
+        bounds, public = Bounds(1, count, count, 1, True), None not in self.ranges
+        looks = [(SCALE, price(budget, bounds, rows, _NEXT if public else _FIRST))]
+        if not public:
+            looks.append((SCALE, price(budget, bounds, rows, _NEXT)))
+        if self.with_shape:
+            cost = _shape_price(budget, rows, count)
+            if _most_cells(cost, rows, count) >= _LEAST_JOINT**count:
+                looks.append((SHAPE, cost))
+        return looks
+
     def run(self, sums: Table, budget: Budget, rows: float, taken: Taken) -> Scale:
         """Return what noisy histograms tell; `sums` are those of `first`.
 
@@ -264,10 +280,14 @@ class Search:
                 columns.append(
                     Column(axes[k], noisy[k], spend.law, cells, near, False, octaves > 1)
                     if cells is not None
-                    else Column(Axis.uniform(*NOWHERE, 2), np.zeros(2), spend.law, None, False, True)
+                    else Column(
+                        Axis.uniform(*NOWHERE, 2), np.zeros(2), spend.law, None, False, True
+                    )
                 )
             else:
-                columns.append(_judged(Column(axes[k], noisy[k], spend.law, cells), enough=public, ranged=True))
+                columns.append(
+                    _judged(Column(axes[k], noisy[k], spend.law, cells), enough=public, ranged=True)
+                )
         return columns
 
     def _refined(
@@ -297,9 +317,7 @@ class Search:
             after[k] = _judged(found, enough=near)
         return after
 
-    def _told(
-        self, columns: list[Column], budget: Budget, rows: float, taken: Taken
-    ) -> Scale:
+    def _told(self, columns: list[Column], budget: Budget, rows: float, taken: Taken) -> Scale:
         """Return what the last histograms tell, and a joint one if it is worth its price."""
         found, alone, stds = [], [], []
         for column in columns:
@@ -405,6 +423,18 @@ def _simplex(noisy: Floats, rows: float) -> Floats:
     return np.asarray(np.maximum(noisy - excess[kept], 0.0) / rows)
 
 
+def _shape_price(budget: Budget, rows: float, columns: int) -> Price:
+    """Return what a joint histogram is paid."""
+    enough = _NEXT if columns == 1 else _JOINT
+    return price(budget, Bounds(1, 1, 1, 1, True), rows, enough)
+
+
+def _most_cells(cost: Price, rows: float, columns: int) -> float:
+    """Return how many cells a joint histogram may have, as noise and memory allow."""
+    level = _LEVEL_ALONE if columns == 1 else _LEVEL
+    return min(level * rows**2 / cost.law.variance, float(_MOST_JOINT))
+
+
 def _shape(
     found: Sequence[Ends],
     alone: Sequence[Marginal],
@@ -417,12 +447,11 @@ def _shape(
 
     And the lengths of its cells. None where it tells too little for its price.
     """
-    cost = price(budget, Bounds(1, 1, 1, 1, True), rows, _NEXT if len(found) == 1 else _JOINT)
+    cost = _shape_price(budget, rows, len(found))
     widths = np.array([one.high - one.low for one in found])
     cuts = np.array([one.cut for one in alone])
     # As many cells as the frequencies that columns show take, as far as noise and memory allow.
-    level = _LEVEL_ALONE if len(found) == 1 else _LEVEL
-    most = min(level * rows**2 / cost.law.variance, float(_MOST_JOINT))
+    most = _most_cells(cost, rows, len(found))
     wanted = np.array([float(_MOST_ALONE)])
     if len(found) > 1:
         wanted = np.maximum(_NYQUIST * cuts * widths / math.pi, _USEFUL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,9 @@ class Settlement:
         low, high = (np.array([getattr(one, end) for one in scale.ends]) for end in ("low", "high"))
         domain: Domain
         if self.wish.domain is None:
-            domain = Box([outwards(*pair) for pair in zip(low.tolist(), high.tolist(), strict=True)])
+            domain = Box(
+                [outwards(*pair) for pair in zip(low.tolist(), high.tolist(), strict=True)]
+            )
             widths = 2 * domain.halves(dim)
         else:
             domain = self.wish.domain
@@ -96,7 +98,7 @@ class Settlement:
         """Return the risk of a release, by bandwidth."""
         dim, base = len(widths), np.log(scale.stds)
 
-        @lru_cache(maxsize=None)
+        @cache
         def planned(step: int) -> tuple[float, float]:
             bandwidths = np.exp(base + step * _STEP)
             try:

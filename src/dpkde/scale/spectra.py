@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -82,7 +81,9 @@ class Marginal:
     powers: Floats
 
     @classmethod
-    def of(cls, noisy: Floats, width: float, variance: float, rows: float, spread: float) -> Marginal:
+    def of(
+        cls, noisy: Floats, width: float, variance: float, rows: float, spread: float
+    ) -> Marginal:
         """Return the spectrum of a noisy histogram over a window.
 
         Where nothing shows, that of a normal density with this standard deviation.
@@ -170,9 +171,9 @@ class Joint:
     volume
         Of the window.
     frequencies
-        Shape (waves, dim).
+        Their sizes along each column, shape (waves, dim).
     powers
-        |φ|² at each.
+        |φ|² at each and its opposite together.
     """
 
     volume: float
@@ -224,17 +225,18 @@ class Joint:
             return None
         places = np.unravel_index(kept, noisy.shape)
         frequencies = np.stack([grid[at] for grid, at in zip(grids, places, strict=True)], axis=1)
-        return cls(float(np.prod(widths)), frequencies, waves[kept])
-
-    @cached_property
-    def _sizes(self) -> Floats:
-        return np.abs(self.frequencies)
+        # Of each pair of opposite waves one is kept, and counts twice.
+        first = np.argmax(frequencies != 0, axis=1)
+        half = frequencies[np.arange(len(kept)), first] > 0
+        return cls(float(np.prod(widths)), np.abs(frequencies[half]), 2 * waves[kept[half]])
 
     def moments(self, transform: Transform, bandwidths: Floats) -> Moments:
         """Return the integrals for a kernel that is a product over columns."""
         left = np.ones(len(self.powers))
-        for sizes, bandwidth in zip(self._sizes.T, bandwidths, strict=True):
+        for sizes, bandwidth in zip(self.frequencies.T, bandwidths, strict=True):
             left *= transform(sizes * bandwidth)
         return Moments(
-            *((1 + float(self.powers @ left**power)) / self.volume for power in range(3))
+            (1 + float(self.powers.sum())) / self.volume,
+            (1 + float(self.powers @ left)) / self.volume,
+            (1 + float(self.powers @ (left * left))) / self.volume,
         )

@@ -83,7 +83,9 @@ def occupied(noisy: Floats, law: Law, chance: float = CHANCE) -> tuple[int, int]
     return None if low < 0 else (low, high)
 
 
-def whole(axis: Axis, noisy: Floats, cells: tuple[int, int], law: Law, rows: float) -> tuple[int, int]:
+def whole(
+    axis: Axis, noisy: Floats, cells: tuple[int, int], law: Law, rows: float
+) -> tuple[int, int]:
     """Return these cells and as many to either side as it takes to hold `MOST` of the records.
 
     What shows records for sure may be the middle of a cloud. On a grid that is the same to either

@@ -11,8 +11,9 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.kernels import Kernel
 from dpkde.kernels.product import Gaussian
+from dpkde.privacy.budget import Budget
 from dpkde.scale.search import Search
-from dpkde.space.domain import Box, BoundsLike, Domain, Unbounded, as_domain
+from dpkde.space.domain import BoundsLike, Box, Domain, Unbounded, as_domain
 from dpkde.space.frame import Frame, check_kernel
 
 PRIVATE: Literal["private"] = "private"
@@ -107,6 +108,23 @@ class Wish:
         if halves is not None and not isinstance(self.domain, Unbounded | None):
             pairs = tuple((-half, half) for half in halves.tolist())
         return Search(pairs or (None,) * frame.dim, with_shape=self.rule == "auto")
+
+    def told(self, dim: int | None, budget: Budget, rows: int | None) -> str:
+        """Return in words what would be paid, and what is not known yet."""
+        things = ["bounds"] * self.is_private + [f"bandwidth ({self.rule})"] * (
+            self.rule is not None
+        )
+        what = " and ".join(things)
+        if rows is None:
+            return f"publish counts the records first, and then pays for {what} as they need"
+        frame = self.frame(dim)
+        looks = self.search(frame).foreseen(budget, rows)
+        shares = " + ".join(f"{float(cost.share):.2g} for {name}" for name, cost in looks)
+        whole = float(sum(cost.share for _, cost in looks))
+        return (
+            f"publish pays about {whole:.1%} of the budget for {what} ({shares}, as shares; more "
+            "where records are far from zero), and chooses the family after that"
+        )
 
     def standin(self, dim: int) -> Frame:
         """Return a frame to set the count's share by: bounds of usual width."""

@@ -16,10 +16,9 @@ from dpkde.kernels.base import gauss_points, graded
 from dpkde.numerics.numbers import LARGEST
 from dpkde.space.domain import Box, Domain, Mask, Sets, Sphere, Unbounded
 
-
 NO_NUMBERS = (
-    "bandwidth={!r} is found by dpkde.publish, which counts the points first and pays for a look at "
-    "them: here numbers are needed, such as those of a release, release.kernel"
+    "bandwidth={!r} is found by dpkde.publish, which counts the points first and pays for a look "
+    "at them: here numbers are needed, such as those of a release, release.kernel"
 )
 
 
