@@ -70,6 +70,8 @@ _SPREAD = 8.0
 _LEAST_FILLED = 4
 _NARROWEST, _SMALLEST = 1e-9, 1e-90
 _DOUBTFUL = 0.5
+_LEAST_SPREAD = 1e-6
+_POINT = 2.0**-10
 _LEVEL, _LEVEL_ALONE = 0.03, 0.002
 """Noise on |φ|² at a frequency of a joint histogram that is worth its price."""
 
@@ -84,8 +86,8 @@ class Price(NamedTuple):
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the noise on a cell."""
-        return math.sqrt(self.law.variance)
+        """The standard deviation of the noise on a cell; never nothing, to divide by."""
+        return max(math.sqrt(self.law.variance), _LEAST_SPREAD)
 
 
 def price(
@@ -163,6 +165,12 @@ class Column:
         if self.cells is None or self.axis.cells < _CELLS[0]:
             return False, False
         return self.cells[0] == 0, self.cells[1] == self.axis.cells
+
+    @property
+    def is_point(self) -> bool:
+        """Whether all that is told apart here is alike: a constant, as far as bounds go."""
+        size = float(np.abs(self.axis.edges).max())
+        return self.width <= max(_NARROWEST * size, _SMALLEST)
 
     @property
     def width(self) -> float:
@@ -259,12 +267,12 @@ class Search:
             for pair in self.ranges
         )
         coarse = Histograms(axes, look.columns)
+        spend = budget.spend(SCALE, cost.amount, cost.kind, coarse.bounds)
         exact = coarse.parted(look.joined(sums, axes))
         folded = [strength < _FOLDED and pair is None for pair in self.ranges]
         parts = [
             _folded(counts) if fold else counts for counts, fold in zip(exact, folded, strict=True)
         ]
-        spend = budget.spend(SCALE, cost.amount, cost.kind, coarse.bounds)
         noisy = _with_noise(parts, budget, spend)
         columns = []
         for k, pair in enumerate(self.ranges):
@@ -307,9 +315,8 @@ class Search:
             number = max(number, _LOCATING)
         axes = tuple(Axis.uniform(*columns[k].window, number) for k in which)
         look = Histograms(axes, tuple(which))
-        exact = look.parted(taken(look))
         spend = budget.spend(SCALE, cost.amount, cost.kind, look.bounds)
-        noisy = _with_noise(exact, budget, spend)
+        noisy = _with_noise(look.parted(taken(look)), budget, spend)
         after = list(columns)
         for k, axis, counts in zip(which, axes, noisy, strict=True):
             cells = _found(axis, counts, spend.law, rows)
@@ -321,10 +328,10 @@ class Search:
         """Return what the last histograms tell, and a joint one if it is worth its price."""
         found, alone, stds = [], [], []
         for column in columns:
-            if column.cells is None:
-                # Nothing shows: even over what is public.
-                low, high = _whole(column)
-                found.append(Ends(low, high, 1.0))
+            if column.cells is None or column.is_point:
+                # Nothing shows, or a single value: even over what is public, or around it.
+                low, high = _whole(column) if column.cells is None else _around(column)
+                found.append(Ends(low, high, 1.0 if column.cells is None else 0.0))
                 stds.append((high - low) / math.sqrt(12))
                 alone.append(Marginal.normal(high - low, stds[-1]))
                 continue
@@ -351,7 +358,7 @@ def _with_noise(parts: Sequence[Table], budget: Budget, spend: Spend) -> list[Fl
 def _folded(counts: Table) -> Table:
     """Return sums by magnitude, from those of a grid that is the same to either side of zero."""
     half = len(counts) // 2
-    return counts[half:] + np.append(0, counts[:half][::-1])
+    return np.asarray(counts[half:] + np.append(0, counts[:half][::-1]))
 
 
 def _octaves(strength: float) -> Fraction:
@@ -385,9 +392,7 @@ def _judged(column: Column, enough: bool, ranged: bool = False) -> Column:
         return replace(column, is_near=False)
     filled = column.cells[1] - column.cells[0]
     near = filled >= max(column.axis.cells / _FULL, min(_LEAST_FILLED, column.axis.cells / 4))
-    size = float(np.abs(column.axis.edges).max())
-    point = column.width <= max(_NARROWEST * size, _SMALLEST)
-    return replace(column, is_near=near, is_seen=(near and enough) or point)
+    return replace(column, is_near=near, is_seen=(near and enough) or column.is_point)
 
 
 def _found(axis: Axis, noisy: Floats, law: Law, rows: float) -> tuple[int, int] | None:
@@ -399,6 +404,14 @@ def _found(axis: Axis, noisy: Floats, law: Law, rows: float) -> tuple[int, int] 
 def _whole(column: Column) -> tuple[float, float]:
     """Return the ends of a column's grid."""
     return float(column.axis.edges[0]), float(column.axis.edges[-1])
+
+
+def _around(column: Column) -> tuple[float, float]:
+    """Return public distances to either side of a constant."""
+    low, high = _whole(column)
+    middle = low / 2 + high / 2
+    spare = abs(middle) * _POINT if abs(middle) > _SMALLEST else 1.0
+    return max(middle - spare, -LARGEST), min(middle + spare, LARGEST)
 
 
 def _std(column: Column, found: Ends, rows: float) -> float:
@@ -432,7 +445,7 @@ def _shape_price(budget: Budget, rows: float, columns: int) -> Price:
 def _most_cells(cost: Price, rows: float, columns: int) -> float:
     """Return how many cells a joint histogram may have, as noise and memory allow."""
     level = _LEVEL_ALONE if columns == 1 else _LEVEL
-    return min(level * rows**2 / cost.law.variance, float(_MOST_JOINT))
+    return min(level * (rows / cost.spread) ** 2, float(_MOST_JOINT))
 
 
 def _shape(
@@ -463,9 +476,12 @@ def _shape(
         Axis.uniform(one.low, one.high, int(count)) for one, count in zip(found, cells, strict=True)
     )
     look = JointHistogram(axes)
-    sums = taken(look)
     spend = budget.spend(SHAPE, cost.amount, cost.kind, look.bounds)
-    noisy = (sums + budget.noise(spend, look.bounds.cells)).astype(np.float64).reshape(look.shape)
+    noisy = (
+        (taken(look) + budget.noise(spend, look.bounds.cells))
+        .astype(np.float64)
+        .reshape(look.shape)
+    )
     variance = spend.law.variance
     if len(found) == 1:
         own = Marginal.of(noisy, float(widths[0]), variance, rows, stds[0])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
-from dpkde.families.base import Family
+from dpkde.families.base import Family, Prediction
 from dpkde.planning.choice import Choice, Typical
 from dpkde.planning.outlook import LEAST_DENSITY, outlook
 from dpkde.privacy.budget import Budget
@@ -29,6 +29,7 @@ _STEP = math.log(2.0)
 """Errors are planned for bandwidths so far apart, and between them by a line."""
 _WIDEST_FRAME = 1e100
 """Most bandwidths that bounds are wide."""
+_DOUBLINGS = 64
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,31 @@ class Settlement:
         kernel, density = self.wish.kernel, None
         if self.wish.rule is not None:
             bandwidths = np.maximum(self._bandwidths(scale, widths, domain), widths / _WIDEST_FRAME)
-            values = [rounded(value) for value in bandwidths.tolist()]
+            values = [rounded(value) for value in self._fitting(bandwidths, domain).tolist()]
             kernel = kernel.with_bandwidth(values)
             if self.wish.rule == "auto":
                 unit = self._risk(scale, widths, domain)
                 density = min(max(unit.density(np.array(values)), LEAST_DENSITY), 1.0)
         return Frame.of(kernel, domain, dim), density
+
+    def _fitting(self, bandwidths: Floats, domain: Domain) -> Floats:
+        """Return these bandwidths, or multiples with which a table fits."""
+        for _ in range(_DOUBLINGS):
+            frame = Frame.of(
+                self.wish.kernel.with_bandwidth(bandwidths.tolist()), domain, len(bandwidths)
+            )
+            try:
+                self._planned(frame)
+                break
+            except ParameterError:
+                bandwidths = 2 * bandwidths
+        return bandwidths
+
+    def _planned(self, frame: Frame) -> Prediction:
+        """Return what is to be expected of the table that would be taken; an error if none fits."""
+        view = outlook(self.budget, frame, self.rows, None, self.capacity_bits)
+        layout = Choice.among(self.families, frame, Typical()).best(view)
+        return layout.predict(view)
 
     def part(self, scale: Scale) -> FoundScale:
         """Return what a file says of it."""
@@ -103,9 +123,7 @@ class Settlement:
             bandwidths = np.exp(base + step * _STEP)
             try:
                 frame = Frame.of(self.wish.kernel.with_bandwidth(bandwidths.tolist()), domain, dim)
-                view = outlook(self.budget, frame, self.rows, None, self.capacity_bits)
-                layout = Choice.among(self.families, frame, Typical()).best(view)
-                told = layout.predict(view)
+                told = self._planned(frame)
             except ParameterError:  # no table of so narrow a kernel fits
                 return math.inf, math.inf
             return told.noise, told.approximation

@@ -31,10 +31,12 @@ Floats = NDArray[np.float64]
 _SHOWN = 2.0
 """Standard errors of a mean that count as something."""
 _AHEAD = 10
+_ATOMS = 0.05
+"""|φ|² at very high frequencies from which on values count as rounded."""
 _SHRINK = 1.5
 _SHELLS = 32
 _MANY = 40
-_WIDEST = 2.0
+_WIDEST = 1.7
 """How far beyond the columns' own cuts shells are looked at."""
 
 
@@ -92,7 +94,7 @@ class Marginal:
         level = cells * variance / rows**2 + 1 / rows
         waves = np.abs(np.fft.rfft(noisy / rows)[1:]) ** 2
         powers = (waves - level) / np.sinc(np.arange(1, len(waves) + 1) / cells) ** 2
-        kept = _cut(powers, level)
+        kept = min(_cut(powers, level), _between(powers, level))
         return cls.normal(width, spread) if kept < 1 else cls(width, _shrunk(powers[:kept], level))
 
     @classmethod
@@ -145,6 +147,24 @@ def _kept(mean: float, level: float, count: float) -> float:
     """Return 1 − (s/m)², at least 0: how much of a mean is more than chance."""
     error = _SHRINK * level / math.sqrt(max(count, 1.0))
     return 0.0 if mean <= error else 1 - (error / mean) ** 2
+
+
+def _between(powers: Floats, level: float) -> int:
+    """Return how many powers tell of what is between values that are rounded; all if none are.
+
+    Values on a lattice of pitch a have |φ| = 1 again at 2π/a and its multiples, as far as one looks:
+    half of the way to the first is what a lattice can tell of a density.
+    """
+    upper = powers[len(powers) // 2 :]
+    peak = float(upper.max(initial=0.0))
+    if peak < _ATOMS + 8 * level:
+        return len(powers)
+    low = powers < peak / 4
+    if not low.any():
+        return len(powers)
+    first = int(np.argmax(low))
+    again = np.flatnonzero(powers[first:] > peak / 2)
+    return (first + int(again[0]) + 1) // 2 if len(again) else len(powers)
 
 
 @dataclass(frozen=True, eq=False)

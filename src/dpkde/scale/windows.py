@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 
 CHANCE = 0.02
 """How probable it is that noise alone shows a record that is not there."""
+_DOUBT = 0.1
+"""Share of the records that noise is taken to hide at most where it is judged what a window holds."""
 TAIL = 0.005
 """Share of the records beyond either end before bounds move outwards."""
 FAR = (2.0, 0.4)
@@ -96,7 +98,7 @@ def whole(
     mirrored = axis.is_geometric
     while (low, high) != (0, len(noisy)):
         spread = math.sqrt(law.variance * (high - low))
-        if sums[high] - sums[low] >= MOST * rows - spread:
+        if sums[high] - sums[low] >= MOST * rows - min(spread, _DOUBT * rows):
             break
         if mirrored and (low, high) != (len(noisy) - high, len(noisy) - low):
             high = max(high, len(noisy) - low)
@@ -143,8 +145,9 @@ def _margin(cells: int, law: Law, rows: float) -> float:
     """
     from scipy.special import ndtri
 
-    hidden = TAIL + math.sqrt(law.variance * cells / 2) / rows
-    far = FAR[0] + FAR[1] * math.log10(max(rows / math.sqrt(law.variance), 1.0))
+    spread = max(math.sqrt(law.variance), 1e-6) / rows
+    hidden = TAIL + spread * math.sqrt(cells / 2)
+    far = FAR[0] + FAR[1] * math.log10(min(max(1 / spread, 1.0), 1e4))
     return max((far / -float(ndtri(min(hidden, 0.2))) - 1) / 2, 0.0)
 
 
