@@ -26,10 +26,11 @@ from dpkde.scale.grids import Axis
 
 Floats = NDArray[np.float64]
 
-CHANCE = 0.02
+CHANCE = 0.002
 """How probable it is that noise alone shows a record that is not there."""
 _DOUBT = 0.1
 """Share of the records that noise is taken to hide at most where it is judged what a window holds."""
+_GROWTHS = 5
 TAIL = 0.005
 """Share of the records beyond either end before bounds move outwards."""
 FAR = (2.0, 0.4)
@@ -96,18 +97,16 @@ def whole(
     low, high = cells
     sums = np.concatenate([[0.0], np.cumsum(noisy)])
     mirrored = axis.is_geometric
-    while (low, high) != (0, len(noisy)):
+    for _ in range(_GROWTHS if mirrored else len(noisy)):
         spread = math.sqrt(law.variance * (high - low))
         if sums[high] - sums[low] >= MOST * rows - min(spread, _DOUBT * rows):
-            break
+            return low, high
         if mirrored and (low, high) != (len(noisy) - high, len(noisy) - low):
             high = max(high, len(noisy) - low)
             low = len(noisy) - high
         else:
             low, high = max(low - 1, 0), min(high + 1, len(noisy))
-    else:
-        return cells
-    return low, high
+    return cells
 
 
 def window(axis: Axis, cells: tuple[int, int]) -> tuple[float, float]:
