@@ -340,12 +340,13 @@ class Search:
             variance = column.law.variance
             alone.append(Marginal.of(column.noisy, column.width, variance, rows, stds[-1]))
         spectrum: Spectrum = Independent(tuple(alone))
+        rounded = np.array([one.finest for one in alone])
         finest = np.array([column.width / column.axis.cells / 4 for column in columns])
         if self.with_shape:
             shape = _shape(found, alone, stds, budget, rows, taken)
             if shape is not None:
                 spectrum, finest = shape
-        return Scale(tuple(found), spectrum, np.array(stds), finest)
+        return Scale(tuple(found), spectrum, np.array(stds), np.maximum(finest, rounded))
 
 
 def _with_noise(parts: Sequence[Table], budget: Budget, spend: Spend) -> list[Floats]:
@@ -485,6 +486,6 @@ def _shape(
     variance = spend.law.variance
     if len(found) == 1:
         own = Marginal.of(noisy, float(widths[0]), variance, rows, stds[0])
-        return Independent((own,)), widths / cells / 4
+        return Independent((own,)), np.maximum(widths / cells / 4, own.finest)
     joint = Joint.of(noisy, widths, cuts, variance, rows)
     return None if joint is None else (joint, widths / cells / 4)

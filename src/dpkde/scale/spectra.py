@@ -77,10 +77,14 @@ class Marginal:
         Of the window: frequencies are multiples of 2π over it.
     powers
         |φ|² at the first of them, up to the cut.
+    finest
+        The least bandwidth that says more of what is between rounded values than of the rounding:
+        two thirds of their pitch. 0 where values are not rounded.
     """
 
     width: float
     powers: Floats
+    finest: float = 0.0
 
     @classmethod
     def of(
@@ -94,8 +98,12 @@ class Marginal:
         level = cells * variance / rows**2 + 1 / rows
         waves = np.abs(np.fft.rfft(noisy / rows)[1:]) ** 2
         powers = (waves - level) / np.sinc(np.arange(1, len(waves) + 1) / cells) ** 2
-        kept = min(_cut(powers, level), _between(powers, level))
-        return cls.normal(width, spread) if kept < 1 else cls(width, _shrunk(powers[:kept], level))
+        between = _between(powers, level)
+        kept = min(_cut(powers, level), between)
+        finest = 0.0 if between == len(powers) else width / (math.pi * max(between, 1))
+        if kept < 1:
+            return cls(width, cls.normal(width, spread).powers, finest)
+        return cls(width, _shrunk(powers[:kept], level), finest)
 
     @classmethod
     def normal(cls, width: float, spread: float) -> Marginal:
