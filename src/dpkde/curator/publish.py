@@ -383,14 +383,14 @@ def publish_open(
     errand: Errand,
     seed: int | None,
 ) -> Release:
-    """Return a release whose bounds or bandwidth are found first: count, scale, plan, sketch, noise.
+    """Return a release whose bounds or bandwidth are found: count, scale, plan, sketch, noise.
 
     `frame` is that in which records are looked at.
 
     Guarantee
     ---------
-    Whatever is released is paid for in `errand.budget`, before noise is drawn. Bounds, bandwidth and
-    plan are made from noisy numbers and public ones: ``scale/proof.md`` has the argument.
+    Whatever is released is paid for in `errand.budget`, before noise is drawn. Bounds, bandwidth
+    and plan are made from noisy numbers and public ones: ``scale/proof.md`` has the argument.
     """
     if source.once:
         raise ParameterError(

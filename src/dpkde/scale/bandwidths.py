@@ -1,19 +1,19 @@
 """Bandwidths: for the release, by least expected integrated squared error; or by a rule of thumb.
 
-A release answers with f̂ = (Σ K_h(x_i − y) + noise)/n, K_h a normalised kernel. With f the density of
-which the records are a sample,
+A release answers with f̂ = (Σ K_h(x_i − y) + noise)/n, K_h a normalised kernel. With f the density
+of which the records are a sample,
 
-    E ∫ (f̂ − f)² = ∫ (f − f∗K_h)² + (∫K_h² − …)/n + s²·V/(∏ h_k·I)²,
+    E ∫ (f̂ − f)² ≈ ∫ (f − f∗K_h)² + ∫K_h²/n + s²·V/(∏ h_k·I)²,
 
-the first term what smoothing loses, from the noisy spectrum (`dpkde.scale.spectra`); the second what
-a sample misses; the third the noise, s its standard deviation in a KDE value as planned for these
-bandwidths, V the volume that it fills and I the integral of the kernel's profile. The least of the
-sum is `auto`. Noise makes bandwidths wider than a KDE of the same records would have.
+the first term what smoothing loses, from the noisy spectrum (`dpkde.scale.spectra`); the second
+what a sample misses; the third the noise, s its standard deviation in a KDE value as planned for
+these bandwidths, V the volume that it fills and I the integral of the kernel's profile. The least
+of the sum is ``auto``. Noise makes bandwidths wider than a KDE of the same records would have.
 
-**Scott** and **Silverman** are the usual rules, h = n^{−1/(d+4)}·s_k and h = (n·(d+2)/4)^{−1/(d+4)}·s_k
+**Scott** and **Silverman** are the usual rules, n^{−1/(d+4)}·s_k and (n·(d+2)/4)^{−1/(d+4)}·s_k,
 with s_k a column's standard deviation, from the noisy histogram, and n the noisy count. They know
-nothing of the noise. h is the standard deviation of a Gaussian, so that σ = √2·h in exp(−|x−y|²/σ²);
-other kernels get the bandwidth whose ∫K² along an axis is that of this Gaussian.
+nothing of the noise, and tell the standard deviation h of a Gaussian, so that σ = √2·h in
+exp(−|x−y|²/σ²); other kernels get the bandwidth whose ∫K² along an axis is that of this Gaussian.
 """
 
 from __future__ import annotations

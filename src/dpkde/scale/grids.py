@@ -6,8 +6,8 @@ of that value alone, defined for every finite float, and cells at the ends take 
 
 The **geometric grid** covers every finite float without a look at any. Edges are ±2^e, few where
 magnitudes are unusual: sixteen cells to an octave from 2⁻¹⁶ to 2⁶⁴, one from 2⁻⁴⁸ on, and then
-one to 16 octaves. Cells are joined again in public before noise is added (`Histograms.joined`): where
-noise is large against the number of records, few cells tell more than many.
+one to 16 octaves. Cells are joined again before noise is added (`Histograms.joined`), by the
+noisy count: where noise is large against it, few cells tell more than many.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ class Histograms:
     def quantize(self, coordinates: Points, counts: Mask) -> Counts:
         """Return each record's integers: plain, slow, obvious."""
         vectors = np.zeros((len(coordinates), self.bounds.cells), dtype=np.int64)
-        for row, cells in zip(np.flatnonzero(counts), self.places(coordinates, counts)):
+        places = self.places(coordinates, counts)
+        for row, cells in zip(np.flatnonzero(counts), places, strict=True):
             vectors[row, cells] = 1
         return vectors
 

@@ -9,8 +9,9 @@
    little of it, up to `MOST_ROUNDS` times. Bounds are post-processing of the last (`ends`).
 3. For a bandwidth in several columns, where it tells enough: a joint histogram within the bounds.
 
-Each is debited before its noise is drawn, and nothing else is known of the records: whether there is
-another pass, and over which cells, hangs on noisy numbers alone. So all the rest is post-processing.
+Each is debited before its noise is drawn, and nothing else is known of the records: whether there
+is another pass, and over which cells, hangs on noisy numbers alone. So all the rest is
+post-processing.
 
 **What is paid** for each is the least of `SHARES` that tells enough for so many records, or the
 largest; for columns together, since a record moves the histogram of each.
@@ -478,11 +479,8 @@ def _shape(
     )
     look = JointHistogram(axes)
     spend = budget.spend(SHAPE, cost.amount, cost.kind, look.bounds)
-    noisy = (
-        (taken(look) + budget.noise(spend, look.bounds.cells))
-        .astype(np.float64)
-        .reshape(look.shape)
-    )
+    (counts,) = _with_noise([taken(look)], budget, spend)
+    noisy = counts.reshape(look.shape)
     variance = spend.law.variance
     if len(found) == 1:
         own = Marginal.of(noisy, float(widths[0]), variance, rows, stds[0])

@@ -5,16 +5,16 @@ cell, the sum φ̂(ω) = Σ y_j e^{iωx_j}/n has
 
     E |φ̂(ω)|² = |φ(ω)|²·(1 − 1/n) + 1/n + C·v/n²,
 
-φ being the characteristic function of the density, so that its squared modulus is told without bias.
-Where it has sunk below what chance and noise make of it, all that is beyond counts as zero (Chiu,
+φ being the characteristic function of the density, so that its squared modulus is told without
+bias. Where it has sunk below what chance and noise make of it, all beyond counts as zero (Chiu,
 1991: cross-validation without this step errs towards rough by far). Then, with K̂ the transform of
 a normalised kernel, what smoothing by it costs is
 
     ∫ (f − f∗K)² = (2π)^−d ∫ |φ|²·(1 − K̂)².
 
-Along a column the cut is made at the first frequency beyond which the next half as many show no more
-than twice their error. Several columns are cut at an ellipsoid with these cuts as its axes, as large
-as the shells of a joint histogram show anything. Without one, columns count as independent.
+Along a column the cut is made where the next as many frequencies show no more than twice their
+error. Several columns are cut at an ellipsoid with these cuts as its axes, as large as the shells
+of a joint histogram show anything. Without one, columns count as independent.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Marginal:
         level = cells * variance / rows**2 + 1 / rows
         waves = np.abs(np.fft.rfft(noisy / rows)[1:]) ** 2
         powers = (waves - level) / np.sinc(np.arange(1, len(waves) + 1) / cells) ** 2
-        between = _between(powers, level)
+        between = _between(waves - level, level)  # values at single points fill no cell
         kept = min(_cut(powers, level), between)
         finest = 0.0 if between == len(powers) else width / (math.pi * max(between, 1))
         if kept < 1:
@@ -160,8 +160,8 @@ def _kept(mean: float, level: float, count: float) -> float:
 def _between(powers: Floats, level: float) -> int:
     """Return how many powers tell of what is between values that are rounded; all if none are.
 
-    Values on a lattice of pitch a have |φ| = 1 again at 2π/a and its multiples, as far as one looks:
-    half of the way to the first is what a lattice can tell of a density.
+    Values on a lattice of pitch a have |φ| = 1 again at 2π/a and its multiples, as far as one
+    looks: half of the way to the first is what a lattice can tell of a density.
     """
     upper = powers[len(powers) // 2 :]
     peak = float(upper.max(initial=0.0))

@@ -6,9 +6,9 @@ blocks of 1, 2, 4, … cells are tried, since many cells together show what none
 **window** reaches from the first that does to the last, and half as far again to either side.
 
 **Bounds** begin where noisy sums from the left come to `TAIL` of the records. From there they move
-outwards, as far as the next cells hold any more, but by no more than `MARGIN` of the distance between
-both ends: a cloud keeps its tails, an even distribution gets nothing to spare, and a few outliers
-cannot stretch them. What they leave out at most is told with its probability (`Ends.left_out`).
+outwards as far as a normal density goes on (`FAR`), and less where noise is so small that the cells
+beyond are seen to be empty: a cloud keeps its tails, and a few outliers cannot stretch bounds. What
+they leave out at most is told with its probability (`Ends.left_out`).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Floats = NDArray[np.float64]
 CHANCE = 0.002
 """How probable it is that noise alone shows a record that is not there."""
 _DOUBT = 0.1
-"""Share of the records that noise is taken to hide at most where it is judged what a window holds."""
+"""Share of the records that noise is taken to hide at most, in what a window holds."""
 _GROWTHS = 5
 TAIL = 0.005
 """Share of the records beyond either end before bounds move outwards."""
 FAR = (2.0, 0.4)
-"""Standard deviations of a cloud that bounds are to hold, to either side: a + b·log₁₀(n/s), s that of
-the noise on a cell. Less where errors are larger anyway."""
+"""Standard deviations of a cloud that bounds are to hold, to either side: a + b·log₁₀(n/s), s that
+of the noise on a cell. Less where errors are larger anyway."""
 MOST = 0.9
 """Share of the records that a window holds, as far as noise lets it be told."""
 SURE = 0.95
@@ -91,8 +91,8 @@ def whole(
 ) -> tuple[int, int]:
     """Return these cells and as many to either side as it takes to hold `MOST` of the records.
 
-    What shows records for sure may be the middle of a cloud. On a grid that is the same to either
-    side of zero and long against what it looks at, magnitudes grow instead: `mirrored`.
+    What shows records for sure may be the middle of a cloud. On the geometric grid both signs are
+    taken first, and then a few more magnitudes.
     """
     low, high = cells
     sums = np.concatenate([[0.0], np.cumsum(noisy)])
@@ -139,8 +139,8 @@ def ends(axis: Axis, noisy: Floats, cells: tuple[int, int], law: Law, rows: floa
 def _margin(cells: int, law: Law, rows: float) -> float:
     """Return how far to move outwards, as a share of the distance between both ends.
 
-    As far as a normal density goes on to so many standard deviations (`FAR`), from where `TAIL` of it is
-    beyond; or more than that, where noise hides more.
+    As far as a normal density goes on to so many standard deviations (`FAR`), from where `TAIL` of
+    it is beyond; or more than that, where noise hides more.
     """
     from scipy.special import ndtri
 
