@@ -112,9 +112,16 @@ def publish(
         a `Sketch`; an iterable of sets where bounds are `Sets`. A row of another length than the
         others contributes nothing.
     kernel
-        Such as ``dpkde.Gaussian(bandwidth=0.01)``.
+        Such as ``dpkde.Gaussian(bandwidth=0.01)``. With ``bandwidth="auto"`` it is found privately:
+        the one of least expected error of the release, per column; ``"scott"`` and ``"silverman"``
+        are the usual rules. The page ``docs/bandwidth.md`` says how, and what it costs.
     bounds
         Public bounds: one (low, high) pair per column, a `Box`, `Ball`, `Sphere`, `Sets`, or None.
+        ``"private"``: found privately. Of no column do they leave out more than a share of its
+        records that the release tells (its part ``scale``), with probability 95%; these are moved
+        onto the bounds. With enough records that is a per cent or two.
+    ranges
+        With private bounds: what is public of each column, a (low, high) pair, or None for nothing.
     epsilon, delta, rho
         The guarantee: exactly one of `epsilon` (with `delta`, if wanted) and `rho` (zCDP). Floats
         are rounded down; strings and fractions are exact.
@@ -183,7 +190,8 @@ def publish(
     ---------
     The release satisfies the declared guarantee for neighbouring `points`. What raises, warns or
     is logged never depends on a value in the data or, under add-remove, on their number. An empty
-    table publishes like any other.
+    table publishes like any other. Bounds and a bandwidth that are found are made from noisy
+    histograms, each in the statement as ``scale`` or ``shape``.
 
     Notes
     -----

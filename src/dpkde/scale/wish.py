@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 
 from dpkde.errors import ParameterError
-from dpkde.kernels import Kernel
-from dpkde.kernels.product import Gaussian
+from dpkde.kernels import PLAIN, Kernel
 from dpkde.privacy.budget import Budget
 from dpkde.scale.search import Search
 from dpkde.space.domain import BoundsLike, Box, Domain, Unbounded, as_domain
@@ -91,7 +90,7 @@ class Wish:
                 f"ranges= has {known} entries, and there are {min(counts - {known})} columns: "
                 "give one (low, high) pair, or None, for each column"
             )
-        frame = Frame.of(Gaussian(1.0), domain, dim or known or self.kernel.dim, fallback_dim)
+        frame = Frame.of(PLAIN, domain, dim or known or self.kernel.dim, fallback_dim)
         if self.rule is not None:
             try:
                 self.kernel.with_bandwidth(1.0).integral(frame.dim)
