@@ -71,7 +71,7 @@ class Mixture:
 
 
 def mixtures() -> Iterator[Mixture]:
-    """Yield densities of one to three columns: clouds, clusters, columns far from zero or unlike."""
+    """Yield densities of one to three columns: clouds, clusters, far from zero, columns unlike."""
     yield Mixture("normal-1", np.ones(1), np.zeros((1, 1)), np.ones((1, 1)))
     yield Mixture(
         "claw-1",
@@ -286,9 +286,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.real:
         folder = Path(os.environ["DPKDE_DATA"])
-        print(
-            f"{'table':<12}{'n':>8}{'ε':>6}{'by hand':>12}{'private':>12}{'±':>10}{'worse':>8}  paid"
-        )
+        heads = f"{'by hand':>12}{'private':>12}{'±':>10}{'worse':>8}  paid"
+        print(f"{'table':<12}{'n':>8}{'ε':>6}{heads}")
         for epsilon in ("1",) if arguments.quick else ("1", "0.1"):
             for name in arguments.names or REAL:
                 measure_real(name, folder, epsilon, arguments.releases)

@@ -164,7 +164,7 @@ def _begun(cells: list[int], adjacency: str, make: Noise = draw) -> Callable[[Ar
     return mechanism
 
 
-TRIALS = 4000
+TRIALS = 2500
 
 
 @pytest.mark.audit
@@ -249,8 +249,10 @@ TABLES: dict[str, Array] = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("epsilon", ["1", "1e6", "1e-6"])
+@pytest.mark.parametrize(
+    ("name", "epsilon"),
+    [*((name, "1") for name in TABLES), ("constant", "1e6"), ("both-ends", "1e6"), ("one", "1e-6")],
+)
 def test_any_table_publishes_without_a_word(name: str, epsilon: str) -> None:
     kernel = AUTO if epsilon == "1" else dpkde.Gaussian("silverman")
     release = dpkde.publish(
@@ -339,8 +341,9 @@ def test_other_kernels_and_no_bounds(kernel: Any) -> None:
 def test_what_cannot_be_found_is_refused_before_anything_is_spent(
     settings: dict[str, Any], message: str
 ) -> None:
+    asked: dict[str, Any] = {"kernel": AUTO, "epsilon": 1} | settings
     with pytest.raises(dpkde.ParameterError, match=message):
-        dpkde.publish(POINTS, **({"kernel": AUTO, "epsilon": 1} | settings))
+        dpkde.publish(POINTS, **asked)
 
 
 def test_what_needs_numbers_says_so() -> None:

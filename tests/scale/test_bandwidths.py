@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -65,11 +66,15 @@ def test_values_that_are_rounded_count_as_what_is_between() -> None:
     assert _marginal(np.random.default_rng(2).normal(size=ROWS) * 2, 512).finest == 0
 
 
+def _errors(noise: float) -> Callable[[Array], tuple[float, float]]:
+    return lambda _: (noise, 0.0)
+
+
 def test_noise_makes_bandwidths_wider() -> None:
     spectrum = Independent((_marginal(np.random.default_rng(0).normal(size=ROWS)),))
     unit, found = section(dpkde.Gaussian(1.0)), []
     for noise in (0.0, 4e-4, 4e-3):
-        risk = Risk(unit, spectrum, ROWS, np.array([8.0]), lambda _, s=noise: (s, 0.0))
+        risk = Risk(unit, spectrum, ROWS, np.array([8.0]), _errors(noise))
         found.append(float(best(risk, np.ones(1), np.full(1, 1e-3))[0]))
     # Without noise: (4/3n)^{1/5}, the least risk there is for a normal density, times √2.
     assert found[0] == pytest.approx(math.sqrt(2) * (4 / 3 / ROWS) ** 0.2, rel=0.1)

@@ -85,7 +85,7 @@ def test_cells_that_are_joined_hold_what_coarse_ones_would(octaves: Fraction) ->
     fine = Histograms((geometric(FINEST), Axis.uniform(-3.0, 3.0, 1 << 12)), (0, 1))
     coarse = Histograms((geometric(octaves), Axis.uniform(-3.0, 3.0, 16)), (0, 1))
     points = _points()
-    counts = np.isfinite(points).all(axis=1)
+    counts = np.asarray(np.isfinite(points).all(axis=1))
     sums = fine.quantize(points, counts).sum(axis=0)
     direct = coarse.quantize(points, counts).sum(axis=0)
     assert (fine.joined(sums, coarse.axes) == direct).all()
