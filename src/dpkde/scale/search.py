@@ -102,6 +102,7 @@ def price(
 
     From public numbers and the noisy count. The law is one of single numbers.
     """
+    last, refusal = None, None
     for share in shares:
         ways = tuple(way for way in affordable(budget, share) if way[1].is_scalar)
         try:
@@ -112,10 +113,10 @@ def price(
         if rows >= enough * found.spread:
             return found
         last = found
-    try:
-        return last
-    except UnboundLocalError:
-        raise refusal from None
+    if last is None:
+        assert refusal is not None
+        raise refusal
+    return last
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,7 +333,7 @@ class Search:
             if column.cells is None or column.is_point:
                 # Nothing shows, or a single value: even over what is public, or around it.
                 low, high = _whole(column) if column.cells is None else _around(column)
-                found.append(Ends(low, high, 1.0 if column.cells is None else 0.0))
+                found.append(Ends(low, high, 1.0))
                 stds.append((high - low) / math.sqrt(12))
                 alone.append(Marginal.normal(high - low, stds[-1]))
                 continue

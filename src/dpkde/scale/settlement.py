@@ -62,9 +62,9 @@ class Settlement:
         low, high = (np.array([getattr(one, end) for one in scale.ends]) for end in ("low", "high"))
         domain: Domain
         if self.wish.domain is None:
-            domain = Box(
-                [outwards(*pair) for pair in zip(low.tolist(), high.tolist(), strict=True)]
-            )
+            ranges = self.wish.ranges or (None,) * dim
+            ends = zip(low.tolist(), high.tolist(), ranges, strict=True)
+            domain = Box([outwards(*each) for each in ends])
             widths = 2 * domain.halves(dim)
         else:
             domain = self.wish.domain

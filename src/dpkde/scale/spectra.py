@@ -6,8 +6,8 @@ cell, the sum φ̂(ω) = Σ y_j e^{iωx_j}/n has
     E |φ̂(ω)|² = |φ(ω)|²·(1 − 1/n) + 1/n + C·v/n²,
 
 φ being the characteristic function of the density, so that its squared modulus is told without
-bias. Where it has sunk below what chance and noise make of it, all beyond counts as zero (Chiu,
-1991: cross-validation without this step errs towards rough by far). Then, with K̂ the transform of
+bias. Where it has sunk below what chance and noise make of it, all beyond counts as zero, or next
+to it (Chiu, 1991: cross-validation without this step errs towards rough by far). Then, with K̂ the transform of
 a normalised kernel, what smoothing by it costs is
 
     ∫ (f − f∗K)² = (2π)^−d ∫ |φ|²·(1 − K̂)².
@@ -34,6 +34,7 @@ _AHEAD = 10
 _ATOMS = 0.05
 """|φ|² at very high frequencies from which on values count as rounded."""
 _SHRINK = 1.5
+_HIDDEN = 0.25
 _SHELLS = 32
 _MANY = 40
 _WIDEST = 1.7
@@ -248,7 +249,14 @@ class Joint:
             for shell in range(_SHELLS)
         ]
         waves = waves.ravel() * np.append(factors, 0.0)[shells]
-        kept = np.flatnonzero(shells < reach)
+        if 0 < reach < _SHELLS:
+            # What noise hides beyond the cut: a part of what would have shown, and falling.
+            news = max(count[reach : max(reach + 2, math.ceil(1.4 * reach))].sum() / 2, 1.0)
+            hidden = _HIDDEN * _SHOWN * level / math.sqrt(news)
+            beyond = (shells >= reach) & (shells < _SHELLS)
+            falls = np.exp(-4 * (radius.ravel()[beyond] / edges[reach] - 1))
+            waves[beyond] = hidden * falls
+        kept = np.flatnonzero(shells < _SHELLS)
         if len(kept) < 2 * noisy.ndim:
             return None
         places = np.unravel_index(kept, noisy.shape)

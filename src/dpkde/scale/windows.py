@@ -129,11 +129,10 @@ def ends(axis: Axis, noisy: Floats, cells: tuple[int, int], law: Law, rows: floa
     start, stop = max(low - spare, 0), min(high + spare, axis.cells)
     below = start + _empty(noisy[start:low], law, rows)
     above = stop - _empty(noisy[high:stop][::-1], law, rows)
-    return Ends(
-        float(axis.edges[below]),
-        float(axis.edges[above]),
-        _left_out(noisy[:below], law, rows) + _left_out(noisy[above:][::-1], law, rows),
-    )
+    # The outermost cells hold all beyond the grid: bounds may leave out what is in them.
+    outer = noisy[: max(below, 1)], noisy[min(above, axis.cells - 1) :][::-1]
+    left_out = sum(_left_out(part, law, rows) for part in outer)
+    return Ends(float(axis.edges[below]), float(axis.edges[above]), min(left_out, 1.0))
 
 
 def _margin(cells: int, law: Law, rows: float) -> float:

@@ -158,12 +158,19 @@ def rounded(value: float, digits: int = 3) -> float:
     return float(f"{value:.{digits - 1}e}")
 
 
-def outwards(low: float, high: float) -> tuple[float, float]:
-    """Return bounds with few digits that hold these.
+def outwards(
+    low: float, high: float, within: tuple[float, float] | None = None
+) -> tuple[float, float]:
+    """Return bounds with few digits that hold these, or what of them is within a public range.
 
     >>> outwards(-74.0371, -73.7512)
     (-74.038, -73.75)
     """
+    if within is not None and max(low, within[0]) < min(high, within[1]):
+        written = outwards(low, high)
+        return max(written[0], within[0]), min(written[1], within[1])
+    if within is not None:
+        return within
     width = high - low
     if not 0 < width < np.inf:
         return low, high
