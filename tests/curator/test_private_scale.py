@@ -164,7 +164,7 @@ def _begun(cells: list[int], adjacency: str, make: Noise = draw) -> Callable[[Ar
     return mechanism
 
 
-TRIALS = 2500
+TRIALS = 4000
 
 
 @pytest.mark.audit
@@ -185,7 +185,7 @@ def test_histograms_cost_what_they_say(adjacency: str, monkeypatch: pytest.Monke
     assert len(cells) == 2 * (1 + (adjacency == "replace"))
     monkeypatch.setattr(searching, "_found", lambda *_: None)  # what follows is not told
     assert not audit(_begun(cells, adjacency), left, right, trials=TRIALS).refutes(1)
-    quiet = _begun(cells, adjacency, shrunk(Fraction(1, 3)))
+    quiet = _begun(cells, adjacency, shrunk(Fraction(1, 4)))
     assert audit(quiet, left, right, trials=TRIALS).refutes(1)
 
 

@@ -7,8 +7,8 @@ cell, the sum φ̂(ω) = Σ y_j e^{iωx_j}/n has
 
 φ being the characteristic function of the density, so that its squared modulus is told without
 bias. Where it has sunk below what chance and noise make of it, all beyond counts as zero, or next
-to it (Chiu, 1991: cross-validation without this step errs towards rough by far). Then, with K̂ the transform of
-a normalised kernel, what smoothing by it costs is
+to it (Chiu, 1991: cross-validation without this step errs towards rough by far). Then, with K̂ the
+transform of a normalised kernel, what smoothing by it costs is
 
     ∫ (f − f∗K)² = (2π)^−d ∫ |φ|²·(1 − K̂)².
 
