@@ -67,11 +67,20 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"kernel": dpkde.Laplacian(0.5)},
         {"kernel": dpkde.Matern(1.5, 1.0), "family": dpkde.Fourier(8)},
         {"kernel": dpkde.Geodesic(), "bounds": None, "family": "hashing"},
+        {"kernel": dpkde.Gaussian("auto"), **OPEN},
+        {"kernel": dpkde.Gaussian("auto"), "bounds": "private", "unit": "who", "rows_per_unit": 2},
+        {"kernel": dpkde.Laplacian("scott"), "epsilon": None, "rho": "0.1", **OPEN},
     ],
     "bounds": [
         {"bounds": dpkde.Box([(-1, 1)] * 2, outside="drop")},
         {"bounds": dpkde.Ball([0.0, 0.0], 2.0), "family": dpkde.Fourier(8)},
         {"bounds": None, "family": dpkde.Fourier(8)},
+        {"bounds": "private", **OPEN},
+        {"bounds": "private", "adjacency": "replace", **OPEN},
+    ],
+    "ranges": [
+        {"bounds": "private", "ranges": [(-4, 4), None], **OPEN},
+        {"ranges": [(-4, 4), None]},
     ],
     "epsilon": [{"epsilon": "0.01"}, {"epsilon": 4}],
     "delta": [{"delta": "1e-3"}, {"delta": "1e-3", "family": dpkde.Fourier(16)}],
@@ -267,6 +276,11 @@ REFUSALS: dict[str, dict[str, Any]] = {
         "eta": 0.1,
         "family": None,
         "count": 3,
+    },
+    "a promise of bounds that are found": {"alpha": 0.5, "eta": 0.1, "bounds": "private"},
+    "bounds to be found of points that pass by once": {
+        "bounds": "private",
+        "points": "an iterator",
     },
     "a promise of a family of one's own": {"alpha": 0.5, "eta": 0.1, "family": Constant()},
     "a promise for a plan of such a family": {

@@ -103,6 +103,7 @@ def _course(table: str | None, options: Options) -> Course:
     from dpkde.planning.plan import as_families, check_density, check_rows, check_switch, make_frame
     from dpkde.planning.promise import promise
     from dpkde.privacy.budget import Budget, Guarantee
+    from dpkde.scale.wish import Wish
     from dpkde.tables import open_points
 
     columns = request.names(options["columns"])
@@ -116,6 +117,11 @@ def _course(table: str | None, options: Options) -> Course:
     unsupported = [name for name in ("unit", "rows_per_unit") if decisions[name] is not None]
     if unsupported:
         raise ParameterError("audits are of single rows: leave unit= and rows_per_unit= out")
+    if Wish.of(decisions["kernel"], decisions["bounds"], decisions["ranges"], columns) is not None:
+        raise ParameterError(
+            "audits are of bounds and a bandwidth in numbers: give those that a release has found, "
+            "which dpkde inspect tells"
+        )
     if source is None:
         dim = None if columns is None else len(columns)
     frame = make_frame(decisions["kernel"], decisions["bounds"], dim)

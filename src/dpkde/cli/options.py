@@ -213,10 +213,15 @@ TABLE = (
     Option("dim", "plan", int, "Number of columns, if no other option tells it."),
     Option("bounds", "data", str,
            "Public bounds, low:high for each column: -74.1:-73.15,40.5:40.9. One pair serves all "
-           "columns. Never take them from the data.", also=(list,)),
+           "columns. Never take them from the data. Or: private, to have them found privately.",
+           also=(list,)),
+    Option("ranges", "data", str,
+           "With --bounds private: what is public of each column, low:high, or - for nothing, as "
+           "in -180:180,-. One pair serves all columns. Finding less costs less.", also=(list,)),
     Option("outside", "data", str, "Rows outside the bounds: clip (default) or drop."),
-    Option("bandwidth", "data", str, "Kernel bandwidth σ: one number, or one per column.",
-           also=(*NUMBERS, list)),
+    Option("bandwidth", "data", str,
+           "Kernel bandwidth σ: one number, or one per column. Or to have it found privately: auto "
+           "(least expected error of the release), scott or silverman.", also=(*NUMBERS, list)),
     Option("bandwidth_std", "data", str,
            "In place of --bandwidth, for the gaussian kernel: its standard deviation, σ/√2, which "
            "scikit-learn calls bandwidth. One number, or one per column.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -44,14 +44,21 @@ def plan(options: Options) -> None:
     blocks = []
     for one in epsilons:
         decisions = request.request({**options, "epsilon": one}, axes)
+        if (told := _open(decisions, columns, axes)) is not None:
+            if output is not None:
+                raise ParameterError(f"a plan is made of numbers, and {told}: leave --output out")
+            blocks.append(f"{_title(one, options)}\n  scale: {told}")
+            continue
         drawn = planned(dim=axes, columns=columns, **decisions)
         if drawn.prediction is None:
             raise ParameterError("--expected-rows is needed to predict an error")
-        title = f"ρ = {options['rho']}" if one is None else f"ε = {one}"
-        title += f", δ = {options['delta']}" if options["delta"] else ""
+        title = _title(one, options)
         lines = [*_promised(drawn, options), *_considered(drawn), *_pilot(drawn), *_unit(drawn)]
         blocks.append("\n".join([title, *lines]))
     typer.echo("\n\n".join(blocks))
+    if told is not None:
+        typer.echo("\nerror: known once bounds and bandwidth are; see dpkde inspect of the release")
+        return
     low, high = density_range(drawn.frame, options["typical_density"])
     level = f"to expect where typical ones are from {low:.2g} to {high:.2g}"
     typer.echo(
@@ -70,6 +77,27 @@ def plan(options: Options) -> None:
         save(plot_prospects(dim=axes, columns=columns, **decisions), picture)
     if output is not None:
         drawn.save(output)
+
+
+def _title(epsilon: str | None, options: Options) -> str:
+    """Return what is guaranteed, in a line."""
+    title = f"ρ = {options['rho']}" if epsilon is None else f"ε = {epsilon}"
+    return title + (f", δ = {options['delta']}" if options["delta"] else "")
+
+
+def _open(decisions: dict[str, Any], columns: list[str] | None, dim: int | None) -> str | None:
+    """Return what publishing would pay for bounds and a bandwidth; None where they are given."""
+    from dpkde.privacy.amounts import Unit
+    from dpkde.privacy.budget import Budget, Guarantee
+    from dpkde.scale.wish import Wish
+
+    wish = Wish.of(decisions["kernel"], decisions["bounds"], decisions["ranges"], columns)
+    if wish is None:
+        return None
+    names = ("epsilon", "delta", "rho", "adjacency")
+    unit = Unit.declare(decisions["unit"], decisions["rows_per_unit"])
+    guarantee = Guarantee.declare(**{k: decisions[k] for k in names if k in decisions}, unit=unit)
+    return wish.told(dim, Budget(guarantee), decisions.get("expected_rows"))
 
 
 def _promised(plan: Plan, options: Options) -> list[str]:

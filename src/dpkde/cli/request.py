@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpkde.cli.options import SETTLED, Options, arguments_of, rows
 from dpkde.errors import ParameterError
@@ -96,6 +96,7 @@ def request(options: Options, dim: int | None) -> dict[str, Any]:
     return {
         "kernel": kernel_of(options),
         "bounds": domain_of(options, dim),
+        "ranges": ranges_of(options["ranges"], dim),
         "family": family_named(options["family"] or "auto", options),
         "seed": options["seed"],
         "unit": options["unit"],
@@ -136,10 +137,15 @@ def check_settled(options: Options) -> None:
         raise ParameterError(f"already fixed by the plan: {', '.join(flags)}; leave that out")
 
 
-def domain_of(options: Options, dim: int | None) -> Domain:
+def domain_of(options: Options, dim: int | None) -> Domain | Literal["private"]:
     """Return the domain that was declared; one pair of bounds serves all columns."""
+    from dpkde.scale.wish import PRIVATE
     from dpkde.space.domain import Box, as_domain
 
+    if options["bounds"] == PRIVATE:
+        if options["outside"] is not None:
+            raise ParameterError("--outside goes with public --bounds; private ones clip")
+        return PRIVATE
     if options["bounds"] is None:
         if options["outside"] is not None:
             raise ParameterError("--outside goes with --bounds")
@@ -167,6 +173,19 @@ def kernel_of(options: Options) -> Kernel:
     return from_std(widths[0] if len(widths) == 1 else widths)
 
 
+def ranges_of(value: Any, dim: int | None) -> list[tuple[float, float] | None] | None:
+    """Return public ranges; ``-`` stands for a column of which nothing is public.
+
+    >>> ranges_of("-180:180,-", 2), ranges_of("0:1", 2)
+    ([(-180.0, 180.0), None], [(0.0, 1.0), (0.0, 1.0)])
+    """
+    if value is None:
+        return None
+    parts = value if isinstance(value, list) else str(value).split(",")
+    ranges = [None if part in ("-", None) else pairs([part], "ranges")[0] for part in parts]
+    return ranges * dim if len(ranges) == 1 and dim is not None else ranges
+
+
 def kernel_named(text: str, bandwidth: Any) -> Kernel:
     """Return the kernel that was typed, as in ``matern:nu=1.5``.
 
@@ -174,6 +193,7 @@ def kernel_named(text: str, bandwidth: Any) -> Kernel:
     ExponentialLp(p=1.5, power=1.0, bandwidth=0.2)
     """
     from dpkde.kernels import KERNELS
+    from dpkde.kernels.bandwidth import RULES
 
     name, _, rest = text.partition(":")
     simple = {k: kind for k, kind in KERNELS.items() if "kernels" not in signature(kind).parameters}
@@ -201,6 +221,8 @@ def kernel_named(text: str, bandwidth: Any) -> Kernel:
         raise ParameterError(
             "--bandwidth is needed: how far a point's influence reaches (or --bandwidth-std)"
         )
+    elif isinstance(bandwidth, str) and bandwidth.strip() in RULES:
+        parameters["bandwidth"] = bandwidth.strip()
     else:
         widths = numbers(bandwidth, "--bandwidth")
         parameters["bandwidth"] = widths[0] if len(widths) == 1 else widths

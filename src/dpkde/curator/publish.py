@@ -16,13 +16,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from dpkde.curator.sketch import (
     WHOLE,
     Sketch,
+    Summed,
     Totals,
     count_and_look,
     sketch,
@@ -66,6 +67,8 @@ from dpkde.privacy.statement import PrivacyStatement
 from dpkde.release.parts import NoisyMean, Part
 from dpkde.release.release import Release, check_extras
 from dpkde.release.troubles import Trouble, expected_rows_of, refuted
+from dpkde.scale.settlement import Settlement
+from dpkde.scale.wish import Ranges, Wish
 from dpkde.space.domain import BoundsLike, as_domain, universe_of
 from dpkde.space.frame import Frame
 from dpkde.tables import PointsLike, Source, open_points
@@ -77,7 +80,8 @@ def publish(
     points: PointsLike | Sketch,
     *,
     kernel: Kernel | None = None,
-    bounds: BoundsLike = None,
+    bounds: BoundsLike | Literal["private"] = None,
+    ranges: Ranges | None = None,
     epsilon: Exact | None = None,
     delta: Exact = 0,
     rho: Exact | None = None,
@@ -113,9 +117,16 @@ def publish(
         a `Sketch`; an iterable of sets where bounds are `Sets`. A row of another length than the
         others contributes nothing.
     kernel
-        Such as ``dpkde.Gaussian(bandwidth=0.01)``.
+        Such as ``dpkde.Gaussian(bandwidth=0.01)``. With ``bandwidth="auto"`` it is found privately:
+        the one of least expected error of the release, per column; ``"scott"`` and ``"silverman"``
+        are the usual rules. The page ``docs/bandwidth.md`` says how, and what it costs.
     bounds
         Public bounds: one (low, high) pair per column, a `Box`, `Ball`, `Sphere`, `Sets`, or None.
+        ``"private"``: found privately. Of no column do they leave out more than a share of its
+        records that the release tells (its part ``scale``), with probability 95%; these are moved
+        onto the bounds. With enough records that is a per cent or two.
+    ranges
+        With private bounds: what is public of each column, a (low, high) pair, or None for nothing.
     epsilon, delta, rho
         The guarantee: exactly one of `epsilon` (with `delta`, if wanted) and `rho` (zCDP). Floats
         are rounded down; strings and fractions are exact.
@@ -192,7 +203,8 @@ def publish(
     ---------
     The release satisfies the declared guarantee for neighbouring `points`. What raises, warns or
     is logged never depends on a value in the data or, under add-remove, on their number. An empty
-    table publishes like any other.
+    table publishes like any other. Bounds and a bandwidth that are found are made from noisy
+    histograms, each in the statement as ``scale`` or ``shape``.
 
     Notes
     -----
@@ -236,6 +248,7 @@ def publish(
         settled = {
             "kernel": kernel,
             "bounds": bounds,
+            "ranges": ranges,
             "family": None if family in (None, "auto") else family,
             "seed": seed,
             "columns": columns,
@@ -256,11 +269,24 @@ def publish(
         raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
     check_names(columns)
     check_apart(whose, columns)
-    domain = as_domain(bounds, columns)
+    families = as_families("auto" if family is None else family)
+    if (wish := Wish.of(kernel, bounds, ranges, columns)) is not None:
+        if promise(alpha, eta, simultaneous) is not None:
+            raise ParameterError(
+                "alpha and eta go with bounds and a bandwidth in numbers: what is found privately "
+                "is not known where an error is promised"
+            )
+        source = watched(open_points(points, columns, unit=whose.name))
+        frame = wish.frame(source.dim, source.fallback_dim)
+        check_room(wish.standin(frame.dim), source.columns, families)
+        with reserving(page, errand.budget, "release") as reservation:
+            errand = replace(errand, reservation=reservation)
+            release = publish_open(source, wish, frame, families, errand, check_seed(seed))
+            return _warned(_handed_on(release, reservation))
+    domain = as_domain(bounds, columns)  # type: ignore[arg-type]
     source = open_points(points, columns, universe=universe_of(domain), unit=whose.name)
     source = watched(source)
     frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
-    families = as_families("auto" if family is None else family)
     check_room(frame, source.columns, families)
     asked = promise(alpha, eta, simultaneous, frame)
     with reserving(page, errand.budget, "release") as reservation:
@@ -384,6 +410,51 @@ def publish_source(
     rate = _kept(errand, choice, plan, count)
     sums = sketch_source(source, plan, errand.threads, rate)
     return _noised(sums, count, errand, rate, parts)
+
+
+def publish_open(
+    source: Source,
+    wish: Wish,
+    frame: Frame,
+    families: Sequence[Family],
+    errand: Errand,
+    seed: int | None,
+) -> Release:
+    """Return a release whose bounds or bandwidth are found: count, scale, plan, sketch, noise.
+
+    `frame` is that in which records are looked at.
+
+    Guarantee
+    ---------
+    Whatever is released is paid for in `errand.budget`, before noise is drawn. Bounds, bandwidth
+    and plan are made from noisy numbers and public ones: ``scale/proof.md`` has the argument.
+    """
+    if source.once:
+        raise ParameterError(
+            "these points can be read only once, and bounds or a bandwidth that are found need "
+            "several passes: give a file, an array or a table, or both as numbers"
+        )
+    limit = limit_of(errand.budget.guarantee.unit, seed)
+    if limit is not None:
+        source = limited(source, frame, limit, errand.threads)
+    standin = wish.standin(frame.dim)
+    choice = Choice.among(families, standin, errand.objective)
+    search = wish.search(frame)
+    totals, (sums,) = count_and_look(source, frame, [search.first], errand.threads)
+    count = _noisy_count(totals, choice, errand.outlook(standin, errand.expected_rows), errand)
+
+    def taken(look: Summed) -> Table:
+        return count_and_look(source, frame, [look], errand.threads)[1][0]
+
+    scale = search.run(sums, errand.budget, count, taken)
+    settled = Settlement(wish, families, errand.budget, errand.capacity_bits, count)
+    found, density = settled.found(scale, frame)
+    guess = errand.typical_density if errand.typical_density is not None else density
+    view = outlook(errand.budget, found, count, guess, errand.capacity_bits)
+    choice = Choice.among(families, found, errand.objective)
+    plan = draw_plan(choice, view, seed=seed, columns=source.columns, limit=limit)
+    sums_ = sketch_source(source, plan, errand.threads)
+    return _noised(sums_, count, errand, parts=[settled.part(scale)])
 
 
 def publish_sketch(sums: Sketch, errand: Errand) -> Release:

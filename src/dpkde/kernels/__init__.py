@@ -77,6 +77,10 @@ KERNELS: dict[str, type[Any]] = {
 """Kernels by the name they have in a release file."""
 
 
+PLAIN: Kernel = Gaussian(1.0)
+"""A kernel of bandwidth one, for frames in the units of the data."""
+
+
 def kernel_from_json(
     name: Any,
     version: Any,

@@ -17,7 +17,10 @@ Points = NDArray[np.float64]
 _SAME = 1e-9
 """Matrices whose axes differ by less are taken to have the same."""
 
-BandwidthLike = float | Sequence[float] | Sequence[Sequence[float]] | NDArray[Any]
+BandwidthLike = float | Sequence[float] | Sequence[Sequence[float]] | NDArray[Any] | str
+
+RULES = ("auto", "scott", "silverman")
+"""What may be written in place of numbers: a rule, by which they are found privately."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,13 @@ class Bandwidth:
             return value
         wrong = ParameterError(
             "bandwidth must be a positive number, one positive number per axis, or a symmetric "
-            f"positive definite matrix, from 1e-150 to 1e150 in size, got {value!r}"
+            "positive definite matrix, from 1e-150 to 1e150 in size; or 'auto', 'scott' or "
+            f"'silverman' for dpkde.publish to find it; got {value!r}"
         )
+        if isinstance(value, str):
+            if value not in RULES:
+                raise wrong
+            return OpenBandwidth((1.0,), True, value)
         try:
             array = np.array(value, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -69,6 +77,11 @@ class Bandwidth:
     def _inverse(self) -> NDArray[np.float64]:
         array = np.array(self.value, dtype=np.float64)
         return _inverse(array) if self.is_matrix else np.asarray(1 / array)
+
+    @property
+    def rule(self) -> str | None:
+        """The rule by which numbers are to be found; None where they are given."""
+        return None
 
     @property
     def is_matrix(self) -> bool:
@@ -154,6 +167,37 @@ class Bandwidth:
 
     def __repr__(self) -> str:
         return repr(self.to_json())
+
+
+@dataclass(frozen=True, repr=False)
+class OpenBandwidth(Bandwidth):
+    """A rule in place of numbers: `dpkde.publish` finds one per column, privately.
+
+    >>> Bandwidth.of("auto"), Bandwidth.of("scott").dim
+    ('auto', None)
+
+    Where numbers are needed it refuses. A frame takes none, and so neither does any file.
+    """
+
+    name: str = RULES[0]
+
+    @property
+    def rule(self) -> str:
+        """The rule."""
+        return self.name
+
+    def to_json(self) -> Any:
+        """Return the rule."""
+        return self.name
+
+    def _refused(self, *_: Any) -> Any:
+        raise ParameterError(
+            f"bandwidth={self.name!r} is found by dpkde.publish, from the points and privately: "
+            "elsewhere give numbers, such as those of a release, release.kernel"
+        )
+
+    determinant = scaled = ratios = smallest = _refused  # type: ignore[assignment]
+    whiten = unwhiten = spans = _refused  # type: ignore[assignment]
 
 
 def _inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
-from dpkde.kernels.bandwidth import Bandwidth, Points
+from dpkde.kernels.bandwidth import Bandwidth, BandwidthLike, Points
 from dpkde.kernels.blur import Blur
 from dpkde.kernels.partitions import Partition, Uncut
 
@@ -98,9 +98,18 @@ class Kernel(ABC):
         >>> Gaussian([1, 2]).scaled(0.5)
         Gaussian(bandwidth=[0.5, 1.0])
         """
+        return self.with_bandwidth(self.bandwidth.scaled(factor))
+
+    def with_bandwidth(self, bandwidth: Bandwidth | BandwidthLike) -> Self:
+        """Return this kernel with another bandwidth.
+
+        >>> from dpkde import Gaussian
+        >>> Gaussian("auto").with_bandwidth(0.5)
+        Gaussian(bandwidth=0.5)
+        """
         if not any(field.init and field.name == "bandwidth" for field in fields(cast("Any", self))):
             raise ParameterError(f"the {self.name} kernel has no bandwidth to set")
-        changed = {"bandwidth": self.bandwidth.scaled(factor)}
+        changed = {"bandwidth": Bandwidth.of(bandwidth)}
         return cast("Self", replace(cast("Any", self), **changed))
 
     @property

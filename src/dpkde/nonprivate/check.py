@@ -13,11 +13,12 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.curator.publish import Errand, publish_sketch, publish_source
+from dpkde.curator.publish import Errand, publish_open, publish_sketch, publish_source
 from dpkde.curator.sketch import Sketch, sketch_source, watched
 from dpkde.curator.units.limit import limited
 from dpkde.errors import AccuracyError, ParameterError
@@ -50,6 +51,7 @@ from dpkde.privacy.numbers import Exact
 from dpkde.privacy.secrecy import sealed
 from dpkde.release.release import Release
 from dpkde.release.troubles import Trouble
+from dpkde.scale.wish import Ranges, Wish
 from dpkde.space.domain import Ball, BoundsLike, Box, as_domain, universe_of
 from dpkde.space.frame import Frame
 from dpkde.tables import Piece, PointsLike, Source, open_points
@@ -142,7 +144,8 @@ def check(
     points: PointsLike,
     *,
     kernel: Kernel | None = None,
-    bounds: BoundsLike = None,
+    bounds: BoundsLike | Literal["private"] = None,
+    ranges: Ranges | None = None,
     epsilon: Exact | None = None,
     delta: Exact = 0,
     rho: Exact | None = None,
@@ -172,6 +175,8 @@ def check(
     delimiter, a unit of measurement. Nothing is spent, drawn as noise, or written.
 
     Parameters are those of `dpkde.publish`, but for those of extras and of the ledger, and for
+    `queries`. Bounds and a bandwidth that are to be found are those that would be found without
+    noise.
 
     Parameters
     ----------
@@ -203,7 +208,14 @@ def check(
     whose = Unit.declare(unit, rows_per_unit)
     families: tuple[Family, ...]
     if fixed is not None:
-        given = {"kernel": kernel, "bounds": bounds, "columns": columns, "unit": unit, "seed": seed}
+        given = {
+            "kernel": kernel,
+            "bounds": bounds,
+            "ranges": ranges,
+            "columns": columns,
+            "unit": unit,
+            "seed": seed,
+        }
         if extra := [name for name, value in given.items() if value is not None]:
             raise ParameterError(f"already fixed by the plan: {', '.join(extra)}; leave that out")
         whose = fixed.unit
@@ -218,6 +230,7 @@ def check(
         threads,
         pilot=check_switch(pilot, "pilot"),
     )
+    found: Release | None = None
     if fixed is not None:
         source = open_points(
             points,
@@ -231,11 +244,21 @@ def check(
             raise ParameterError("kernel is needed, such as kernel=dpkde.Gaussian(bandwidth=0.1)")
         check_names(columns)
         check_apart(whose, columns)
-        domain = as_domain(bounds, columns)
-        source = open_points(points, columns, universe=universe_of(domain), unit=whose.name)
-        frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
         families = as_families("auto" if family is None else family)
-        check_room(frame, source.columns, families)
+        if (wish := Wish.of(kernel, bounds, ranges, columns)) is not None:
+            if promise(alpha, eta, simultaneous) is not None:
+                raise ParameterError("alpha and eta go with bounds and a bandwidth in numbers")
+            source = open_points(points, columns, unit=whose.name)
+            frame = wish.frame(source.dim, source.fallback_dim)
+            check_room(wish.standin(frame.dim), source.columns, families)
+            seed = secrets.randbits(128) if check_seed(seed) is None else seed
+            found = publish_open(watched(source), wish, frame, families, errand, seed)
+            frame = found.plan.frame
+        else:
+            domain = as_domain(bounds, columns)  # type: ignore[arg-type]
+            source = open_points(points, columns, universe=universe_of(domain), unit=whose.name)
+            frame = make_frame(kernel, domain, source.dim, source.fallback_dim)
+            check_room(frame, source.columns, families)
     asked = promise(alpha, eta, simultaneous, frame)
     if fixed is not None:
         asked = asked or fixed.promise
@@ -246,7 +269,9 @@ def check(
     rows = census(source, frame, source.columns, limit, threads)
     counting = source if limit is None else limited(source, frame, limit, threads)
     try:
-        if fixed is None:
+        if found is not None:
+            release = found
+        elif fixed is None:
             release = publish_source(source, frame, families, errand, seed)
         else:
             release = publish_sketch(sketch_source(counting, fixed, threads), errand)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from numpy.typing import NDArray
 
@@ -44,8 +44,9 @@ from dpkde.privacy.numbers import Exact
 from dpkde.release import container
 from dpkde.release.files import Filed, Opened
 from dpkde.release.parts import NO_PARTS, DeclaredBounds, Part, Parts
+from dpkde.scale.wish import Ranges, Wish
 from dpkde.space.domain import BoundsLike, Domain, as_domain, domain_from_json
-from dpkde.space.frame import Frame
+from dpkde.space.frame import Frame, check_kernel
 from dpkde.tables.arrays import check_names
 
 MOST_AXES = 1 << 20
@@ -403,7 +404,8 @@ def draw_plan(
 def plan(
     *,
     kernel: Kernel,
-    bounds: BoundsLike = None,
+    bounds: BoundsLike | Literal["private"] = None,
+    ranges: Ranges | None = None,
     epsilon: Exact | None = None,
     delta: Exact = 0,
     rho: Exact | None = None,
@@ -430,7 +432,8 @@ def plan(
     needs, ``plan.promised.rows``), `dim` the number of columns where neither bounds nor bandwidth
     tell it, and 2^capacity_bits the number of records up to which sums cannot wrap. ``plan.pilot``
     tells whether `dpkde.publish` would look at the data first, which it can where it counts them
-    itself; what is predicted here is without.
+    itself; what is predicted here is without. Of bounds and a bandwidth that are to be found it
+    raises a ParameterError that says what `dpkde.publish` would pay for them.
 
     >>> from dpkde import Gaussian
     >>> plan(kernel=Gaussian(0.1), bounds=[(0, 1), (0, 1)], epsilon=1, expected_rows=100_000)
@@ -445,7 +448,13 @@ def plan(
     guess = rows
     check_names(columns)
     check_apart(whose, columns)
-    frame = make_frame(kernel, as_domain(bounds, columns), dim)
+    if (wish := Wish.of(kernel, bounds, ranges, columns)) is not None:
+        budget = Budget(guarantee, randomness(sampler))
+        raise ParameterError(
+            f"a plan is made of numbers, and {wish.told(dim, budget, rows)}: leave the plan out, "
+            "or give bounds and a bandwidth as numbers"
+        )
+    frame = make_frame(kernel, as_domain(bounds, columns), dim)  # type: ignore[arg-type]
     families = as_families(family)
     names = None if columns is None else tuple(str(name) for name in columns)
     check_room(frame, names, families)
@@ -504,8 +513,5 @@ def make_frame(
     kernel: Kernel, domain: Domain, dim: int | None, fallback_dim: int | None = None
 ) -> Frame:
     """Check the kernel and build the frame; `fallback_dim` counts where nothing tells the width."""
-    if not isinstance(kernel, Kernel):
-        raise ParameterError(
-            f"kernel must be a dpkde.Kernel, such as dpkde.Gaussian(bandwidth=0.1), got {kernel!r}"
-        )
+    check_kernel(kernel)
     return Frame.of(kernel, domain, dim, fallback_dim)

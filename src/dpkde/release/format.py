@@ -30,7 +30,8 @@ The document of a **release** has these fields:
     before the table's, for whatever purpose, each with a law of single numbers (independent noise
     on each, where it is for many) or of choices, or of tables and then with their ``cells`` (at
     most 4096), and a sensitivity of its own, at least that of whole records. So the ``"pilot"`` is
-    stated.
+    stated, and each histogram for bounds and bandwidth that were found: ``"scale"``, ``"shape"``.
+    The release then has the part ``scale``, `dpkde.release.parts.FoundScale`.
 ``promise``, ``rate``
     What the answers are promised to be within: null, or ``alpha``, ``eta`` and ``pitch`` (of the
     grid that queries are moved to, in bandwidths, or null); and the probability with which a record

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from dpkde.assisted.cloud import MOST_MEANS, RANKS, SCALES
 from dpkde.assisted.folds import FOLDS
 from dpkde.errors import FormatError, ParameterError, VersionError
+from dpkde.kernels.bandwidth import RULES
 from dpkde.numerics.numbers import is_real, is_whole
 from dpkde.privacy.amounts import is_quotable
 from dpkde.release import container
@@ -350,6 +351,39 @@ class NoisyMean(Part):
             raise ParameterError("a noisy mean lies inside the bounds")
 
 
+@dataclass(frozen=True)
+class FoundScale(Part):
+    """What of the plan was found privately, from noisy histograms that the statement lists.
+
+    Attributes
+    ----------
+    bandwidth
+        The rule by which the bandwidth was found; null where it was public.
+    left_out, sure
+        Bounds that were found leave out no larger share of any column's records, but for a chance
+        of 1 − `sure`; such records are moved onto the bounds. Null where bounds were public.
+    """
+
+    bandwidth: str | None
+    left_out: float | None
+    sure: float | None
+    name = "scale"
+    version = 1
+    follows_noise = True
+
+    def __post_init__(self) -> None:
+        sound = self.bandwidth is None or self.bandwidth in RULES
+        sound &= (self.left_out is None) == (self.sure is None)
+        for share in (self.left_out, self.sure):
+            sound &= share is None or (is_real(share) and 0 <= share <= 1)
+        if not sound or (self.bandwidth is None and self.left_out is None):
+            raise ParameterError("what this file says of its scale is damaged")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return its fields."""
+        return asdict(self)
+
+
 @dataclass(frozen=True, eq=False)
 class FittedModel(Part):
     """A model of the data, fitted to the noisy table: what assisted answers begin with.
@@ -475,7 +509,7 @@ KINDS: dict[str, type[Part]] = {
     kind.name: kind
     for kind in (
         *(ColumnTypes, DeclaredBounds, UnitKey, LedgerEntry, LedgerShare, ExpectedRows, SketchIds),
-        *(NoisyMean, FittedModel),
+        *(NoisyMean, FittedModel, FoundScale),
     )
 }
 """The parts that this dpkde knows, each in one version."""

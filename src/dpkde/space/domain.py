@@ -346,6 +346,11 @@ def as_domain(bounds: BoundsLike, columns: Sequence[str] | None = None) -> Domai
     """Return the domain that a caller means: a domain, a list of pairs, or None."""
     if isinstance(bounds, Domain):
         return bounds
+    if isinstance(bounds, str):
+        raise ParameterError(
+            "bounds must be one (low, high) pair for each column, such as [(0, 1), (-5, 5)]; "
+            f"bounds='private' is for dpkde.publish, which finds them; got {bounds!r}"
+        )
     return Unbounded() if bounds is None else Box(bounds, columns=columns)
 
 

@@ -16,6 +16,11 @@ from dpkde.kernels.base import gauss_points, graded
 from dpkde.numerics.numbers import LARGEST
 from dpkde.space.domain import Box, Domain, Mask, Sets, Sphere, Unbounded
 
+NO_NUMBERS = (
+    "bandwidth={!r} is found by dpkde.publish, which counts the points first and pays for a look "
+    "at them: here numbers are needed, such as those of a release, release.kernel"
+)
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -31,6 +36,8 @@ class Frame:
 
     def __post_init__(self) -> None:
         """Refuse what would overflow: coordinates are squared, and summed over axes."""
+        if (rule := self.kernel.bandwidth.rule) is not None:
+            raise ParameterError(NO_NUMBERS.format(rule))
         reach = self.reach()
         if reach is not None and not reach <= LARGEST:
             raise ParameterError(
@@ -204,6 +211,14 @@ class Frame:
             return None
         shares.setflags(write=False)
         return shares
+
+
+def check_kernel(kernel: Any) -> None:
+    """Refuse what is no kernel."""
+    if not isinstance(kernel, Kernel):
+        raise ParameterError(
+            f"kernel must be a dpkde.Kernel, such as dpkde.Gaussian(bandwidth=0.1), got {kernel!r}"
+        )
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,1 @@
+"""Bounds and bandwidth found privately, from noisy histograms. See `dpkde.scale.search`."""

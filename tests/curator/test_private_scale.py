@@ -1,0 +1,360 @@
+"""Bounds and bandwidth found privately: paid first, from noisy numbers alone, for any table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dpkde
+from contracts.rigged import Noise, constant, rigged, shrunk
+from dpkde.curator import publish as publishing
+from dpkde.curator.publish import Errand, publish_open
+from dpkde.curator.sketch import count_and_look
+from dpkde.planning.plan import as_families
+from dpkde.privacy.audit import audit
+from dpkde.privacy.budget import Budget
+from dpkde.privacy.laws import Law, draw
+from dpkde.release.parts import FoundScale
+from dpkde.scale import search as searching
+from dpkde.scale.search import Search
+from dpkde.scale.wish import Wish
+from dpkde.tables import open_points
+
+Array = NDArray[np.float64]
+AUTO = dpkde.Gaussian("auto")
+POINTS = np.random.default_rng(8).normal(size=(20_000, 2)) * [1.0, 4.0] + [3.0, -7.0]
+
+
+def _published(points: Any, budget: Budget, kernel: Any = AUTO, **wish: Any) -> dpkde.Release:
+    asked = Wish.of(kernel, wish.get("bounds", "private"), wish.get("ranges"), None)
+    assert asked is not None
+    source = open_points(points)
+    frame = asked.frame(source.dim)
+    return publish_open(source, asked, frame, as_families("auto"), Errand(budget), 3)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize(
+    "guarantee", [{"epsilon": 2}, {"epsilon": 4, "delta": "1e-6"}, {"rho": "0.5"}]
+)
+def test_each_look_is_debited_before_its_noise_and_all_add_up(
+    guarantee: dict[str, Any], adjacency: str
+) -> None:
+    seen: list[tuple[str, ...]] = []
+
+    def watched(law: Law, size: int) -> NDArray[np.int64]:
+        assert law is budget.spends[-1].law
+        seen.append(tuple(spend.purpose for spend in budget.spends))
+        return draw(law, size)
+
+    budget = rigged(watched, **guarantee, adjacency=adjacency)
+    release = _published(POINTS, budget)
+    spends = release.privacy.spends
+    purposes = [spend.purpose for spend in spends]
+    assert set(purposes) - {"count"} == {"scale", "shape", "table"}
+    assert purposes[-2:] == ["shape", "table"]
+    assert ("count" in purposes) == (adjacency == "add-remove")
+    assert seen == [tuple(purposes[: k + 1]) for k in range(len(purposes))]
+    if all(spend.amount.rho is None for spend in spends):
+        assert sum(spend.amount.epsilon or 0 for spend in spends) == budget.guarantee.epsilon
+    else:
+        assert sum(spend.as_rho for spend in spends) == budget.guarantee.rho_limit
+    times = 1 + (adjacency == "replace")
+    for spend in spends:
+        if spend.purpose == "shape":
+            assert spend.sensitivity == times
+        if spend.purpose == "scale":  # of one column or of both
+            assert spend.sensitivity in (times, 2 * times)
+    assert spends[purposes.index("scale")].sensitivity == 2 * times
+    again = dpkde.Release.from_bytes(release.to_bytes())
+    assert again == release
+    assert again.parts.of(FoundScale) == release.parts.of(FoundScale)
+
+
+def test_units_are_paid_for_as_a_whole() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    who = [f"p{k % 4000}" for k in range(20_000)]
+    table = pyarrow.table({"who": who, "a": POINTS[:, 0], "b": POINTS[:, 1]})
+    release = dpkde.publish(
+        table,
+        kernel=AUTO,
+        bounds="private",
+        epsilon=2,
+        columns=["a", "b"],
+        unit="who",
+        rows_per_unit=3,
+    )
+    first = next(spend for spend in release.privacy.spends if spend.purpose == "scale")
+    assert first.sensitivity == 2 * 3
+
+
+def test_plan_follows_noisy_numbers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another table with the same noisy count and histograms: the same looks, and the same plan."""
+    tape: list[list[Array]] = []
+    looks: list[list[tuple[int, ...]]] = [[], []]
+    plain = searching._with_noise
+
+    def recorded(parts: Any, budget: Budget, spend: Any) -> list[Array]:
+        looks[0].append(tuple(map(len, parts)))
+        tape.append(plain(parts, budget, spend))
+        return tape[-1]
+
+    monkeypatch.setattr(searching, "_with_noise", recorded)
+    first = _published(POINTS, rigged(draw, epsilon=2))
+    waiting = list(tape)
+
+    def replayed(parts: Any, budget: Budget, spend: Any) -> list[Array]:
+        looks[1].append(tuple(map(len, parts)))
+        plain(parts, budget, spend)  # drawn as before, and what it gave is the tape's
+        return waiting.pop(0)
+
+    monkeypatch.setattr(searching, "_with_noise", replayed)
+    monkeypatch.setattr(publishing, "_noisy_count", _counting(first.count))
+    other = np.concatenate([POINTS[:50] * 1e9, np.full((9, 2), np.nan), [[1e308, -1e308]]])
+    second = _published(other, rigged(draw, epsilon=2))
+    assert looks[0] == looks[1]
+    assert second.plan == first.plan
+    assert second.privacy == first.privacy
+    assert second.parts.of(FoundScale) == first.parts.of(FoundScale)
+
+
+def _counting(count: int) -> Callable[..., int]:
+    plain = publishing._noisy_count
+
+    def counted(*arguments: Any) -> int:
+        plain(*arguments)
+        return count
+
+    return counted
+
+
+SEARCH = Search((None, (-5.0, 5.0)), with_shape=True)
+AUDITED = 400
+"""ε of a budget the least share of which, one in four hundred, is 1."""
+ROWS = 1000.0
+NEIGHBOURS = (np.zeros((0, 2)), np.array([[1e308, 4.9]]), np.array([[-2.0, -4.9]]))
+
+
+def _begun(cells: list[int], adjacency: str, make: Noise = draw) -> Callable[[Array, int], Array]:
+    """Return a mechanism that tells the first noisy histograms, as the search sees them."""
+    frame = Wish(AUTO, None).frame(2)
+
+    def mechanism(points: Array, trials: int) -> Array:
+        sums = count_and_look(open_points(points), frame, [SEARCH.first], 1)[1][0]
+        told = []
+        plain = searching._with_noise
+
+        def heard(*arguments: Any) -> list[Array]:
+            told.append(np.concatenate(noisy := plain(*arguments)))
+            return noisy
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(searching, "_with_noise", heard)
+            for _ in range(trials):
+                budget = rigged(make, epsilon=AUDITED, adjacency=adjacency)
+                SEARCH._begun(sums, budget, ROWS)
+                assert budget.spends[0].amount.epsilon == 1
+        return np.array(told)[:, cells]
+
+    return mechanism
+
+
+TRIALS = 4000
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_histograms_cost_what_they_say(adjacency: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record beyond all others, added, or exchanged for one elsewhere. Too little noise is seen.
+
+    With the bounds of one column, or of add-remove, a record would cost twice.
+    """
+    left = NEIGHBOURS[0] if adjacency == "add-remove" else NEIGHBOURS[2]
+    right = NEIGHBOURS[1]
+    frame = Wish(AUTO, None).frame(2)
+    exact = [
+        count_and_look(open_points(points), frame, [SEARCH.first], 1)[1][0]
+        for points in (left, right)
+    ]
+    cells = _exact_cells(exact, adjacency)
+    assert len(cells) == 2 * (1 + (adjacency == "replace"))
+    monkeypatch.setattr(searching, "_found", lambda *_: None)  # what follows is not told
+    assert not audit(_begun(cells, adjacency), left, right, trials=TRIALS).refutes(1)
+    quiet = _begun(cells, adjacency, shrunk(Fraction(1, 4)))
+    assert audit(quiet, left, right, trials=TRIALS).refutes(1)
+
+
+def _exact_cells(exact: list[NDArray[np.int64]], adjacency: str) -> list[int]:
+    """Return in which cells the first histograms of two tables differ, without noise."""
+    told: list[Array] = []
+    plain = searching._with_noise
+    with pytest.MonkeyPatch.context() as patch:
+
+        def heard(*arguments: Any) -> list[Array]:
+            told.append(np.concatenate(noisy := plain(*arguments)))
+            return noisy
+
+        patch.setattr(searching, "_with_noise", heard)
+        for sums in exact:
+            SEARCH._begun(sums, rigged(constant(0), epsilon=AUDITED, adjacency=adjacency), ROWS)
+    return [int(cell) for cell in np.flatnonzero(told[0] != told[1])]
+
+
+def _scales(make: Noise) -> Callable[[Array, int], Array]:
+    """Return a mechanism that tells bounds and the scale of one column, as found at ε = 1."""
+    frame, search = Wish(AUTO, None).frame(1), Search((None,), with_shape=False)
+
+    def mechanism(points: Array, trials: int) -> Array:
+        def taken(look: Any) -> Any:
+            return count_and_look(open_points(points), frame, [look], 1)[1][0]
+
+        first, told = taken(search.first), []
+        for _ in range(trials):
+            scale = search.run(first, rigged(make, epsilon=1), 300.0, taken)
+            told.append([*scale.ends[0][:2], *scale.stds])
+        return np.array(told)
+
+    return mechanism
+
+
+@pytest.mark.audit
+def test_bounds_of_neighbours_whose_extremes_differ() -> None:
+    """One record more, far out, and a cell with just as many as show without noise.
+
+    A search that forgot its noise would tell the two apart every time: that is seen.
+    """
+    silent, trials = _scales(constant(0)), 300
+    told = [silent(np.full((count, 1), 1e6), 1)[0].tolist() for count in range(80, 400)]
+    shown = next(k for k in range(1, len(told)) if told[k] != told[0]) + 80
+    less, more = np.full((shown - 1, 1), 1e6), np.full((shown, 1), 1e6)
+    assert audit(silent, less, more, trials=trials).refutes(1)
+    assert not audit(_scales(draw), less, more, trials=trials).refutes(1)
+
+
+TABLES: dict[str, Array] = {
+    "nothing": np.zeros((0, 1)),
+    "one": np.full((1, 1), 3.0),
+    "not-finite": np.array([[np.nan], [np.inf], [-np.inf]] * 20),
+    "largest": np.full((400, 1), 1.7976931348623157e308),
+    "both-ends": np.array([[1e308], [-1e308]] * 300),
+    "subnormal": np.random.default_rng(0).normal(size=(2000, 1)) * 1e-310,
+    "constant": np.full((3000, 1), 7.25),
+    "zeros": np.zeros((3000, 1)),
+    "outliers": np.append(np.random.default_rng(0).normal(size=2000), [1e200] * 40)[:, np.newaxis],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon"),
+    [*((name, "1") for name in TABLES), ("constant", "1e6"), ("both-ends", "1e6"), ("one", "1e-6")],
+)
+def test_any_table_publishes_without_a_word(name: str, epsilon: str) -> None:
+    kernel = AUTO if epsilon == "1" else dpkde.Gaussian("silverman")
+    release = dpkde.publish(
+        TABLES[name], kernel=kernel, bounds="private", epsilon=epsilon, family="spline"
+    )
+    again = dpkde.Release.from_bytes(release.to_bytes())
+    low, high = again.plan.domain.to_json()["bounds"][0]
+    assert -1e150 <= low < high <= 1e150
+    assert np.isfinite(again.kde(np.array([[low], [high], [0.0]]))).all()
+    part = again.parts.of(FoundScale)
+    assert part is not None
+    assert part.bandwidth == kernel.bandwidth.rule
+
+
+def test_many_duplicates() -> None:
+    release = dpkde.publish(
+        np.full((1_000_000, 1), 1.5),
+        kernel=dpkde.Gaussian("scott"),
+        bounds="private",
+        epsilon=1,
+        family="spline",
+    )
+    low, high = release.plan.domain.to_json()["bounds"][0]
+    assert low < 1.5 < high
+
+
+def test_what_is_found_without_noise() -> None:
+    """Bounds hold all but the tails, near and far from zero; bandwidths suit each column."""
+    release = _published(POINTS, rigged(constant(0), epsilon=2))
+    spreads = (POINTS - POINTS.mean(axis=0)) / POINTS.std(axis=0)
+    for k, (low, high) in enumerate(release.plan.domain.to_json()["bounds"]):
+        ends = (np.array([low, high]) - POINTS[:, k].mean()) / POINTS[:, k].std()
+        assert 2.5 < -ends[0] < 5.5
+        assert 2.5 < ends[1] < 5.5
+        assert abs(spreads[:, k]).max() < 5
+    bandwidths = np.array(release.kernel.bandwidth.to_json()) / POINTS.std(axis=0)
+    assert ((bandwidths > 0.2) & (bandwidths < 0.6)).all()
+    assert bandwidths.max() < 1.3 * bandwidths.min()
+    far = _published(POINTS[:, :1] * 1e4 + 1.6e9, rigged(constant(0), epsilon=2))
+    low, high = far.plan.domain.to_json()["bounds"][0]
+    assert 1.6e9 - 4e4 < low < high < 1.6e9 + 1e5
+
+
+def test_public_bounds_stay_and_ranges_save_a_look() -> None:
+    given = dpkde.publish(POINTS, kernel=AUTO, bounds=[(0, 6), (-20, 5)], epsilon=2)
+    assert given.plan.domain == dpkde.Box([(0, 6), (-20, 5)])
+    part = given.parts.of(FoundScale)
+    assert part is not None
+    assert part.left_out is None
+    assert "scale" in [spend.purpose for spend in given.privacy.spends]
+    ranged = _published(
+        POINTS,
+        rigged(constant(0), epsilon=2),
+        dpkde.Gaussian([0.3, 1.0]),
+        ranges=[(-5, 15), (-30, 20)],
+    )
+    assert [spend.purpose for spend in ranged.privacy.spends] == ["count", "scale", "table"]
+    assert ranged.kernel == dpkde.Gaussian([0.3, 1.0])
+    for (low, high), (least, most) in zip(
+        ranged.plan.domain.to_json()["bounds"], [(-5, 15), (-30, 20)], strict=True
+    ):
+        assert least <= low < high <= most
+
+
+@pytest.mark.parametrize("kernel", [dpkde.Laplacian("auto"), dpkde.Matern(1.5, "auto")])
+def test_other_kernels_and_no_bounds(kernel: Any) -> None:
+    release = dpkde.publish(POINTS[:2000], kernel=kernel, epsilon=2)
+    assert release.kernel.name == kernel.name
+    assert isinstance(release.kernel.bandwidth.to_json(), list)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"alpha": 0.1, "eta": 0.1, "bounds": "private"}, "alpha and eta go with"),
+        ({"bounds": "private", "ranges": [(0, 1)]}, "ranges= has 1 entries"),
+        ({"bounds": "private", "ranges": [(1, 0), None]}, "reversed"),
+        ({"bounds": "private", "ranges": 3}, "ranges must be"),
+        ({"bounds": [(0, 1)] * 2, "ranges": [(0, 1)] * 2}, "these bounds are public"),
+        ({"bounds": "secret"}, "bounds='private' is for"),
+        ({"kernel": dpkde.Gaussian(1.0), "ranges": [(0, 1)] * 2}, "ranges= goes with"),
+        ({"kernel": dpkde.Geodesic(), "bounds": "private"}, "lives on the sphere"),
+        ({"kernel": dpkde.RationalQuadratic(0.5, "auto")}, "is found for densities"),
+    ],
+)
+def test_what_cannot_be_found_is_refused_before_anything_is_spent(
+    settings: dict[str, Any], message: str
+) -> None:
+    asked: dict[str, Any] = {"kernel": AUTO, "epsilon": 1} | settings
+    with pytest.raises(dpkde.ParameterError, match=message):
+        dpkde.publish(POINTS, **asked)
+
+
+def test_what_needs_numbers_says_so() -> None:
+    with pytest.raises(dpkde.ParameterError, match="read only once"):
+        dpkde.publish(iter([POINTS]), kernel=AUTO, bounds=[(0, 1)] * 2, epsilon=1)
+    with pytest.raises(dpkde.ParameterError, match=r"pays about \d.*for bounds and bandwidth"):
+        dpkde.plan(kernel=AUTO, bounds="private", epsilon=1, expected_rows=10_000, dim=2)
+    with pytest.raises(dpkde.ParameterError, match="counts the records"):
+        dpkde.plan(kernel=AUTO, bounds=[(0, 1)], epsilon=1)
+    with pytest.raises(dpkde.ParameterError, match="is found by dpkde"):
+        dpkde.nonprivate.kde(POINTS, POINTS[:2], AUTO)
+    plan = dpkde.plan(kernel=dpkde.Gaussian(1.0), bounds=[(0, 1)], epsilon=1, expected_rows=100)
+    with pytest.raises(dpkde.ParameterError, match="already fixed by the plan: bounds, ranges"):
+        dpkde.publish(POINTS[:, :1], plan=plan, bounds="private", ranges=[None], epsilon=1)
