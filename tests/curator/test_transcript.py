@@ -280,6 +280,7 @@ REFUSALS: dict[str, dict[str, Any]] = {
     "a promise of bounds that are found": {"alpha": 0.5, "eta": 0.1, "bounds": "private"},
     "bounds to be found of points that pass by once": {
         "bounds": "private",
+        "ranges": [(-4.0, 4.0)] * 2,
         "points": "an iterator",
     },
     "a promise of a family of one's own": {"alpha": 0.5, "eta": 0.1, "family": Constant()},

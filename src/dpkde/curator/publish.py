@@ -434,7 +434,8 @@ def publish_open(
             "these points can be read only once, and bounds or a bandwidth that are found need "
             "several passes: give a file, an array or a table, or both as numbers"
         )
-    limit = limit_of(errand.budget.guarantee.unit, seed)
+    chance = errand.budget.randomness
+    limit = limit_of(errand.budget.guarantee.unit, seed, chance)
     if limit is not None:
         source = limited(source, frame, limit, errand.threads)
     standin = wish.standin(frame.dim)
@@ -452,7 +453,7 @@ def publish_open(
     guess = errand.typical_density if errand.typical_density is not None else density
     view = outlook(errand.budget, found, count, guess, errand.capacity_bits)
     choice = Choice.among(families, found, errand.objective)
-    plan = draw_plan(choice, view, seed=seed, columns=source.columns, limit=limit)
+    plan = draw_plan(choice, view, seed=seed, columns=source.columns, limit=limit, chance=chance)
     sums_ = sketch_source(source, plan, errand.threads)
     return _noised(sums_, count, errand, parts=[settled.part(scale)])
 
