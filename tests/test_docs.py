@@ -233,9 +233,6 @@ def test_the_readme_quotes_the_statement() -> None:
     release = dpkde.publish(points, kernel=kernel, bounds=bounds, epsilon=0.5)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert str(release.privacy) in text
-    plan = dpkde.plan(kernel=kernel, bounds=bounds, epsilon=0.5, expected_rows=50_000)
-    assert plan.prediction is not None
-    assert f"predicted error {plan.prediction.error:.2g}" in text
 
 
 def test_versions_agree() -> None:
