@@ -17,6 +17,7 @@ from dpkde.errors import MergeError as MergeError
 from dpkde.errors import ParameterError as ParameterError
 from dpkde.errors import ReleaseWarning as ReleaseWarning
 from dpkde.errors import SchemaError as SchemaError
+from dpkde.errors import SourceError as SourceError
 from dpkde.errors import VersionError as VersionError
 from dpkde.families.base import Family as Family
 from dpkde.families.base import Prediction as Prediction

@@ -404,8 +404,8 @@ def folded(bias: Floats, spread: Floats) -> Floats:
     """
     from scipy.special import erf
 
-    with np.errstate(all="ignore"):
-        z = np.abs(bias) / np.maximum(spread, 1e-300)
+    with np.errstate(over="ignore"):
+        z = np.minimum(np.abs(bias) / np.maximum(spread, 1e-300), 100.0)
     return np.asarray(MEAN_SIZE * spread * np.exp(-(z**2) / 2) + np.abs(bias) * erf(z / 2**0.5))
 
 

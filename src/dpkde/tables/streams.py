@@ -38,6 +38,7 @@ class Stream:
 def suffix(path: Place) -> tuple[str, str]:
     """Return the suffix of a file, and that of its packing, if it is packed.
 
+    >>> from pathlib import Path
     >>> suffix(Path("trips.csv.gz")), suffix(Path("trips.CSV"))
     (('.csv', '.gz'), ('.csv', ''))
     """
