@@ -99,9 +99,7 @@ def test_cells_that_are_joined_hold_what_coarse_ones_would(octaves: Fraction) ->
 def test_joining_moves_no_record_twice_where_edges_coincide(
     low: float, high: float, cells: int
 ) -> None:
-    """Public ranges may be a few floats wide: a cell that was added to several would add a record
-    as often.
-    """
+    """Public ranges may be a few floats wide: there a cell may not be added to several."""
     fine = Histograms((Axis.uniform(low, high, 1 << 12),), (0,))
     coarse = (Axis.uniform(low, high, cells),)
     for cell in range(fine.bounds.cells):
