@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import dpkde
 from dpkde.tables import Source, open_points, open_tables
-from dpkde.tables.source import Origin, slices, together
+from dpkde.tables.source import Origin, Piece, slices, together
 
 ROWS = np.arange(60.0).reshape(30, 2)
 
@@ -46,11 +49,12 @@ def test_one_after_the_other_and_again(files: dict[str, Path]) -> None:
 def test_in_order_are_pieces_that_could_come_in_any() -> None:
     """Who pairs rows with labels by their places needs one order, of one table and of several."""
     first, second = ROWS[:20], ROWS[20:]
+
+    def backwards(rows: NDArray[np.float64]) -> Iterator[Piece]:
+        return slices(lambda start, stop: rows[::-1][start:stop], len(rows), 7)
+
     parts = [
-        replace(
-            open_points(rows, ["x", "y"]),
-            scattered=lambda rows=rows: slices(lambda a, b: rows[::-1][a:b], len(rows), 7),
-        )
+        replace(open_points(rows, ["x", "y"]), scattered=partial(backwards, rows))
         for rows in (first, second)
     ]
     for whole in (together(parts), together(parts).watched(lambda size: None)):

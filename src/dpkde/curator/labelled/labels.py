@@ -17,7 +17,7 @@ from dpkde.errors import ParameterError, SchemaError
 from dpkde.numerics.numbers import is_real
 from dpkde.privacy.secrecy import no_warnings, unseen
 from dpkde.release.parts import MOST_SHARES
-from dpkde.tables import is_frame
+from dpkde.tables.frames import only_column
 
 Label = str | bool | int | float
 Numbers = NDArray[np.int64]
@@ -104,12 +104,7 @@ def _present(labels: Any) -> tuple[NDArray[np.bool_] | None, NDArray[Any]]:
         labels = labels.reshape(-1) if labels.shape[1:] == (1,) else labels
         masked = np.ma.getmaskarray(labels)
         return (~masked, labels.data[~masked]) if labels.ndim == 1 else (None, labels.data)
-    if hasattr(type(labels), "columns") and is_frame(labels):
-        import narwhals.stable.v2 as nw
-
-        frame = nw.from_native(labels, eager_only=True)
-        if len(frame.columns) == 1:
-            labels = frame[:, 0].to_native()
+    labels = only_column(labels)
     if not isinstance(getattr(labels, "dtype", None), np.dtype):
         for absent, rest in _NULLS:
             if hasattr(labels, absent) and hasattr(labels, rest):
