@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import dpkde
@@ -83,6 +84,47 @@ def test_odd_labels_touch_no_other(classes: list[Any], label: Any) -> None:
 )
 def test_columns_of_labels(labels: Any, classes: Any, expected: list[int]) -> None:
     assert numbered(labels, as_classes(classes)).tolist() == expected
+
+
+NULLABLE: dict[str, Any] = {
+    "pandas": lambda cells, whole: pd.Series(cells, dtype="Int64" if whole else "boolean"),
+    "pandas, Arrow": lambda cells, whole: pd.Series(
+        cells, dtype="int64[pyarrow]" if whole else "bool[pyarrow]"
+    ),
+    "pandas index": lambda cells, whole: pd.Index(cells, dtype="Int64" if whole else "boolean"),
+    "pandas frame": lambda cells, whole: pd.DataFrame(
+        {"y": cells}, dtype="Int64" if whole else "boolean"
+    ),
+    "polars": lambda cells, whole: pl.Series(cells, dtype=pl.Int64 if whole else pl.Boolean),
+    "polars frame": lambda cells, whole: pl.DataFrame(
+        {"y": cells}, schema={"y": pl.Int64 if whole else pl.Boolean}
+    ),
+    "Arrow": lambda cells, whole: pa.array(cells, pa.int64() if whole else pa.bool_()),
+    "Arrow, in chunks": lambda cells, whole: pa.chunked_array(
+        [cells], pa.int64() if whole else pa.bool_()
+    ),
+    "NumPy, masked": lambda cells, whole: np.ma.MaskedArray(
+        [cell or 0 for cell in cells], [cell is None for cell in cells], int if whole else bool
+    ),
+}
+
+
+@pytest.mark.parametrize("column", NULLABLE.values(), ids=NULLABLE.keys())
+def test_a_null_touches_no_other_label(column: Any) -> None:
+    """It makes no floats of the whole numbers beside it, of which two large ones may be one."""
+    large = [2**53, 2**53 + 1]
+    assert numbered(column(large, True), large).tolist() == [0, 1]
+    assert numbered(column([*large, None], True), large).tolist() == [0, 1, NO_CLASS]
+    assert numbered(column([True, None, False], False), [False, True]).tolist() == [1, NO_CLASS, 0]
+
+
+@pytest.mark.parametrize("column", NULLABLE.values(), ids=NULLABLE.keys())
+@pytest.mark.parametrize("whole", [True, False])
+def test_no_null_decides_whether_a_type_raises(column: Any, whole: bool) -> None:
+    one = 1 if whole else True
+    for cells in ([], [one], [one, None], [None]):
+        with pytest.raises(dpkde.SchemaError, match="y holds numbers, and classes are texts"):
+            numbered(column(cells, whole), ["a"])
 
 
 @pytest.mark.parametrize(

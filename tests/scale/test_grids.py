@@ -89,3 +89,25 @@ def test_cells_that_are_joined_hold_what_coarse_ones_would(octaves: Fraction) ->
     sums = fine.quantize(points, counts).sum(axis=0)
     direct = coarse.quantize(points, counts).sum(axis=0)
     assert (fine.joined(sums, coarse.axes) == direct).all()
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(1.0, 1.0000000000000002), (1e16, 1e16 + 100), (1.7e18, 1.7e18 + 5000), (0.0, 5e-324)],
+)
+@pytest.mark.parametrize("cells", [16, 256])
+def test_joining_moves_no_record_twice_where_edges_coincide(
+    low: float, high: float, cells: int
+) -> None:
+    """Public ranges may be a few floats wide: there a cell may not be added to several."""
+    fine = Histograms((Axis.uniform(low, high, 1 << 12),), (0,))
+    coarse = (Axis.uniform(low, high, cells),)
+    for cell in range(fine.bounds.cells):
+        alone = np.zeros(fine.bounds.cells, dtype=np.int64)
+        alone[cell] = 1
+        joined = fine.joined(alone, coarse)
+        assert (joined.min(), joined.sum(), joined.max()) == (0, 1, 1)
+    points = np.array([[0.5 * low - 1], [low], [high], [2 * high + 1]])
+    counts = np.ones(len(points), dtype=np.bool_)
+    direct = Histograms(coarse, (0,)).quantize(points, counts).sum(axis=0)
+    assert (fine.joined(fine.quantize(points, counts).sum(axis=0), coarse) == direct).all()

@@ -540,6 +540,21 @@ def test_a_cast_that_gives_nulls_never_raises() -> None:
     assert dpkde.sketch(lazy, PLAN) == wanted
 
 
+def test_a_query_keeps_its_order_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers are in the order of queries, and labels in that of records; sums are in none."""
+    asked, collect = [], pl.LazyFrame.collect_batches
+
+    def collected(frame: pl.LazyFrame, **options: Any) -> Any:
+        asked.append(options["maintain_order"])
+        return collect(frame, **options)
+
+    monkeypatch.setattr(pl.LazyFrame, "collect_batches", collected)
+    source = open_points(pl.DataFrame({"x": [1.0, 2.0]}).lazy())
+    for pieces in (source.read(), source.in_order(1), source.pieces(1)):
+        assert sorted(float(x) for piece in pieces for x in piece.rows()[:, 0]) == [1.0, 2.0]
+    assert asked == [True, True, False]
+
+
 def test_guards_let_interruptions_pass_and_no_words() -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt(SECRET)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import dpkde
 from dpkde.tables import Source, open_points, open_tables
-from dpkde.tables.source import Origin, together
+from dpkde.tables.source import Origin, Piece, slices, together
 
 ROWS = np.arange(60.0).reshape(30, 2)
 
@@ -40,6 +44,26 @@ def test_one_after_the_other_and_again(files: dict[str, Path]) -> None:
     alone = open_tables([files["a.npy"]])
     assert not alone.members
     assert alone.origin == Origin(files["a.npy"])
+
+
+def test_in_order_are_pieces_that_could_come_in_any() -> None:
+    """Who pairs rows with labels by their places needs one order, of one table and of several."""
+    first, second = ROWS[:20], ROWS[20:]
+
+    def backwards(rows: NDArray[np.float64]) -> Iterator[Piece]:
+        return slices(lambda start, stop: rows[::-1][start:stop], len(rows), 7)
+
+    parts = [
+        replace(open_points(rows, ["x", "y"]), scattered=partial(backwards, rows))
+        for rows in (first, second)
+    ]
+    for whole in (together(parts), together(parts).watched(lambda size: None)):
+        ordered = [row for piece in whole.in_order(2) for row in piece.rows().tolist()]
+        assert ordered == ROWS.tolist() == [row for p in whole.read() for row in p.rows().tolist()]
+        assert _read(whole) == [*first[::-1].tolist(), *second[::-1].tolist()]
+    seen: list[int] = []
+    _read(together(parts).watched(seen.append))
+    assert sum(seen) == len(ROWS)
 
 
 def test_how_much_there_is_where_that_is_known(files: dict[str, Path]) -> None:

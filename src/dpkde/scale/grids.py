@@ -137,11 +137,18 @@ class Histograms:
         return np.split(table, np.cumsum([axis.cells for axis in self.axes])[:-1])
 
     def joined(self, table: Counts, axes: tuple[Axis, ...]) -> Counts:
-        """Return the sums over coarser cells, whose edges are among those of the finer ones."""
+        """Return the sums over coarser cells, whose edges are among those of the finer ones.
+
+        Each finer cell goes into one coarser cell, whatever the edges are. Of bounds a few floats
+        apart, edges coincide, and cells between them are empty.
+        """
         parts = []
         for counts, fine, coarse in zip(self.parted(table), self.axes, axes, strict=True):
-            starts = np.searchsorted(fine.edges, coarse.edges[:-1])
-            parts.append(np.add.reduceat(counts, starts))
+            starts = np.append(-np.inf, fine.edges[1:-1])  # the first holds all below it, too
+            places = coarse.cell_of(starts)
+            joined = np.zeros(coarse.cells, dtype=np.int64)
+            np.add.at(joined, places, counts)
+            parts.append(joined)
         return np.concatenate(parts)
 
 

@@ -66,13 +66,13 @@ def open_lazy(points: Any, columns: Sequence[str] | None, unit: str | None = Non
     names = [empty.schema.names[place] for place in needed]
     rows = _BATCH * chunk_rows(len(needed))
 
-    def read() -> Iterator[Any]:
+    def read(ordered: bool = True) -> Iterator[Any]:
         def frames() -> Any:
             return points.select(names).collect_batches(
-                chunk_size=rows, maintain_order=False, lazy=True
+                chunk_size=rows, maintain_order=ordered, lazy=True
             )
 
         for frame in stream(what, of_library(what, frames)):
             yield from frame.to_arrow().to_batches()
 
-    return chosen.source(read)
+    return chosen.source(read, scattered=lambda: chosen.pieces(read(ordered=False)))

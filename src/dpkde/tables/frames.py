@@ -46,6 +46,18 @@ def is_frame(points: Any) -> bool:
     )
 
 
+def only_column(points: Any) -> Any:
+    """Return the column of a data frame that has one, with its type; all else as it is."""
+    if not is_frame(points) or not hasattr(type(points), "columns"):
+        return points
+    try:
+        import narwhals.stable.v2 as nw
+    except ImportError:
+        return points
+    frame = nw.from_native(points, eager_only=True)
+    return frame[:, 0].to_native() if len(frame.columns) == 1 else points
+
+
 def check_known(points: Any) -> None:
     """Refuse what has columns and is no data frame known here: it would be read by position."""
     if hasattr(points, "columns") and not isinstance(points, np.ndarray) and not is_frame(points):

@@ -120,7 +120,13 @@ class Source:
         """Return the same source, whose pieces go through a function whenever it is read."""
         if self.members:
             changed = together([member.through(change) for member in self.members])
-            return replace(self, read=changed.read, wide=changed.wide, members=changed.members)
+            return replace(
+                self,
+                read=changed.read,
+                wide=changed.wide,
+                members=changed.members,
+                scattered=changed.scattered,
+            )
         wide, scattered = self.wide, self.scattered
         return replace(
             self,
@@ -187,11 +193,19 @@ def together(sources: Sequence[Source]) -> Source:
 
     def wide(dim: int) -> Iterator[Piece]:
         for member in members:
-            yield from member.pieces(dim)
+            yield from member.in_order(dim)
+
+    def scattered() -> Iterator[Piece]:
+        for member in members:
+            yield from member.read() if member.scattered is None else member.scattered()
 
     def read() -> Iterator[Piece]:
         for member in members:
             yield from member.read()
+
+    # Files whose pieces come in any order know their width; others may have to be told it.
+    is_scattered = any(member.scattered is not None for member in members)
+    is_scattered &= all(member.wide is None for member in members)
 
     return Source(
         read,
@@ -205,6 +219,7 @@ def together(sources: Sequence[Source]) -> Source:
         types=tuple(map(_agreed, zip(*known, strict=True))) if known else None,
         header=first.header,
         members=members,
+        scattered=scattered if is_scattered else None,
     )
 
 

@@ -17,12 +17,15 @@ from dpkde.errors import ParameterError, SchemaError
 from dpkde.numerics.numbers import is_real
 from dpkde.privacy.secrecy import no_warnings, unseen
 from dpkde.release.parts import MOST_SHARES
+from dpkde.tables.frames import only_column
 
 Label = str | bool | int | float
 Numbers = NDArray[np.int64]
 
 NO_CLASS = -1
 _LARGEST = 1 << 63
+_NULLS = (("isna", "dropna"), ("is_null", "drop_nulls"), ("is_null", "drop_null"))
+"""How columns of pandas, polars and Arrow tell their nulls, and what they hold beside those."""
 
 
 def as_classes(classes: Any) -> tuple[Label, ...]:
@@ -68,6 +71,7 @@ def numbered(labels: Any, classes: Sequence[Label]) -> Numbers:
     The number of a record depends on its own label, the type of the column and `classes` alone. No
     label raises, or warns.
     """
+    present: NDArray[np.bool_] | None = None
     column: NDArray[Any] | None
     if isinstance(labels, (list, tuple)):
         column = np.empty(len(labels), dtype=object)
@@ -75,13 +79,42 @@ def numbered(labels: Any, classes: Sequence[Label]) -> Numbers:
             column[place] = label
     else:
         with no_warnings():
-            column = unseen(np.asarray, labels)
+            present, column = unseen(_present, labels) or (None, None)
     if column is None or column.ndim == 0:
         raise SchemaError("y must be a column of labels, one for each record")
     if column.ndim == 2 and column.shape[1] == 1:
         column = column.reshape(-1)
     if column.ndim != 1:
         raise SchemaError(f"y must be one column of labels, got {column.ndim} dimensions")
+    found = _numbers_of(column, classes)
+    if present is None:
+        return found
+    numbers = np.full(len(present), NO_CLASS, dtype=np.int64)
+    numbers[present] = found
+    return numbers
+
+
+def _present(labels: Any) -> tuple[NDArray[np.bool_] | None, NDArray[Any]]:
+    """Return which labels there are, and those as an array; None: all of them are in the array.
+
+    Columns with nulls are read without those: else one null would make floats of whole numbers,
+    which merges large ones, and objects of truth values.
+    """
+    if isinstance(labels, np.ma.MaskedArray):
+        labels = labels.reshape(-1) if labels.shape[1:] == (1,) else labels
+        masked = np.ma.getmaskarray(labels)
+        return (~masked, labels.data[~masked]) if labels.ndim == 1 else (None, labels.data)
+    labels = only_column(labels)
+    if not isinstance(getattr(labels, "dtype", None), np.dtype):
+        for absent, rest in _NULLS:
+            if hasattr(labels, absent) and hasattr(labels, rest):
+                missing = np.asarray(getattr(labels, absent)(), dtype=np.bool_)
+                return ~missing, np.asarray(getattr(labels, rest)())
+    return None, np.asarray(labels)
+
+
+def _numbers_of(column: NDArray[Any], classes: Sequence[Label]) -> Numbers:
+    """Return the numbers of the classes of labels in an array of one dimension."""
     texts = isinstance(classes[0], str)
     kind = column.dtype.kind
     if kind not in "OUTbiuf":
