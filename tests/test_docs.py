@@ -235,6 +235,16 @@ def test_the_readme_quotes_the_statement() -> None:
     assert str(release.privacy) in text
 
 
+def test_as_many_tasks_as_are_promised() -> None:
+    """Whoever names their number names that of the page; each begins with its name in bold."""
+    page = (ROOT / "docs/tasks.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^\*\*", page, re.M)) == 15
+    said = [re.findall(r"(\w+) tasks\b", path.read_text(encoding="utf-8")) for path in PAGES]
+    numbers = [word.lower() for words in said for word in words if word.lower().endswith("teen")]
+    assert len(numbers) >= 5
+    assert set(numbers) == {"fifteen"}
+
+
 def test_versions_agree() -> None:
     assert f"## {dpkde.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f'version: "{dpkde.__version__}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -9,12 +9,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import dpkde
-from commands import GOOD, dpkde_
+from commands import GOOD, POINTS, dpkde_
 from dpkde.cli.verbs import GROUPS, VERBS
 
 DPKDE = [sys.executable, "-m", "dpkde"]
@@ -270,7 +271,10 @@ def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --frobnicate", "frobnicate"),
         ("publish - -o r --bandwidth 1 --epsilon 1", "no header"),
         ("query r.dpkde 1,2,3", "has 2 columns; the point 1,2,3 has 3"),
+        ("query r.dpkde 1 2", "write the numbers of one point with commas between them"),
         ("query r.dpkde one,two", "numbers separated"),
+        ("query empty 1,2", "empty is not a dpkde file, or is damaged: it is empty"),
+        ("publish q.csv -o r --bandwidth 1 --epsilon 1 --delimiter ; --columns x", "--delimiter"),
         ("query r.dpkde", "give points"),
         ("query r.dpkde 1,2 --points q.csv", "not both"),
         ("query r.dpkde --levl 0.9", "no option --levl"),
@@ -296,6 +300,7 @@ def test_wrong_use_gets_one_line(
         "r.dpkde"
     )
     Path("q.csv").write_text("x,y\n1,2\n")
+    Path("empty").write_text("")
     Path("wrong.toml").write_text("epsylon = 1\n")
     Path("typed.toml").write_text('kernel = ["gaussian"]\n')
     if " - " in arguments:
@@ -310,6 +315,34 @@ def test_wrong_use_gets_one_line(
     assert message in err
     assert not re.search(r"\d\.\d{6}", err)  # no cell of the table
     assert not Path("r").exists()
+
+
+def test_verbs_without_a_verb_print_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["budget"]):
+        code, out, err = dpkde_(*words, capsys=capsys)
+        assert (code, err) == (0, "")
+        assert out == dpkde_(*words, "--help", capsys=capsys)[1]
+        assert len(out.splitlines()) > 5
+
+
+def test_bounds_are_told_by_the_names_of_columns(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for columns, told in (
+        (
+            ["lon", "lat"],
+            "box: lon from 0.0 to 1.0, lat from -1.0 to 2.0; records outside the bounds were",
+        ),
+        (
+            None,
+            "box: column 0 from 0.0 to 1.0, column 1 from -1.0 to 2.0; records outside the",
+        ),
+    ):
+        outside: Any = "clip" if columns else "drop"
+        domain = dpkde.Box([(0, 1), (-1, 2)], outside)
+        settings: Any = {"kernel": dpkde.Gaussian(0.2), "epsilon": 1, "columns": columns}
+        dpkde.publish(POINTS, bounds=domain, **settings).save("r.dpkde")
+        assert f"domain     {told}" in dpkde_("inspect", "r.dpkde", capsys=capsys)[1]
 
 
 def test_no_permission_to_write(

@@ -126,7 +126,7 @@ def test_a_sketch_is_known_by_its_content(parts: list[str], capsys: Printed) -> 
         ("p.plan", "p.plan is a dpkde-plan file, not a table and not a sketch"),
         ("r.dpkde", "r.dpkde is a dpkde-release file, not a table and not a sketch"),
         ("table.sketch", "table.sketch is not a dpkde file, or is damaged"),
-        ("cut.sketch", "cut.sketch is not a dpkde file, or is damaged"),
+        ("cut.sketch", "cut.sketch is not a dpkde file, or is damaged: its end is missing"),
         ("bad", "bad is not a dpkde file, or is damaged: its contents do not match its digest"),
         ("none.sketch", "none.sketch"),
     ):

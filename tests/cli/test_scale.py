@@ -9,6 +9,7 @@ import pytest
 
 import dpkde
 from commands import dpkde_
+from dpkde.release.parts import FoundScale
 
 
 @pytest.fixture
@@ -28,7 +29,13 @@ def test_nothing_else_is_needed(trips: str, capsys: pytest.CaptureFixture[str]) 
     (low, high), _ = release.plan.domain.to_json()["bounds"]
     assert -180 <= low < high <= 180
     told = dpkde_("inspect", "r.dpkde", capsys=capsys)[1]
-    assert '"bandwidth": "auto"' in told
+    found = release.parts.of(FoundScale)
+    assert found is not None
+    assert found.left_out is not None
+    assert (
+        "found      privately: the bandwidth, by the rule auto; bounds, which leave out at most "
+        f"{100 * found.left_out:.3g}% of any column's records, with probability 95%"
+    ) in told
     assert "  - scale: ε = " in told
 
 

@@ -12,11 +12,14 @@ import pytest
 from matplotlib.figure import Figure
 
 import dpkde
+from dpkde.plots.curves import band_shows, draw_curve
 from dpkde.plots.figure import Picture
 from dpkde.plots.heat import levels_of
+from dpkde.plots.layers import Layer
 from dpkde.plots.outlines import drawn_of
+from dpkde.plots.style import Style, fitted
 from dpkde.release.parts import ColumnTypes, Parts
-from dpkde.space.moments import ColumnType
+from dpkde.space.moments import NUMBER, ColumnType
 
 POINTS = np.random.default_rng(0).normal(0.5, 0.13, size=(4000, 3))
 
@@ -99,6 +102,29 @@ def test_a_curve_and_its_band(line: dpkde.Release) -> None:
         assert line.plot(shape=9, bounds=bounds).axes[0].get_xlim() == (0.2, 0.4)
     raw = line.plot(shape=50, denoised=False, scale="kde").axes[0].lines[0].get_ydata()
     assert raw == pytest.approx(line.kde(x[:, None]), abs=1e-12)
+
+
+@pytest.mark.parametrize(("half", "shows"), [(0.001, False), (0.1, True)])
+@pytest.mark.parametrize("log", [False, True])
+def test_a_band_within_the_line_is_told(half: float, shows: bool, log: bool) -> None:
+    x = np.linspace(0, 1, 50)
+    values = 1 + x
+    band = (values - half * values, values + half * values)
+    layer = Layer((x,), ((0.0, 1.0),), values, None, band, ("a",), (NUMBER,), "density")
+    style = Style(7.0)
+    ax = Figure(figsize=(7, 4)).add_subplot()
+    draw_curve(ax, layer, style, log=log)
+    assert band_shows(ax, layer) is shows
+
+
+def test_long_names_break_into_lines_of_a_length() -> None:
+    text = "March − April, density: share per unit of longitude × latitude"
+    assert fitted(text, 1000, 8) == text
+    for points in (100, 150, 200, 250):
+        lines = fitted(text, points, 8).split("\n")
+        assert " ".join(lines) == text
+        assert max(map(len, lines)) <= points / (0.52 * 8)
+        assert len(lines[-1]) >= 8
 
 
 def test_a_corner_of_marginals(solid: dpkde.Release) -> None:

@@ -560,6 +560,10 @@ def test_columns_are_chosen_by_name_in_every_frame() -> None:
     release = dpkde.publish(pd.DataFrame(rows), kernel=dpkde.Gaussian(1.0), epsilon=1)
     with pytest.raises(dpkde.SchemaError, match="has columns, but is no data frame known here"):
         release.kde(Strange())
+    with pytest.raises(dpkde.SchemaError, match="a Release of dpkde holds no rows to read"):
+        open_points(release)
+    with pytest.raises(dpkde.SchemaError, match="a Release of dpkde holds no rows to read"):
+        release.kde(release)
 
 
 def test_pieces_report_their_size(tmp_path: Path) -> None:

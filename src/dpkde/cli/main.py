@@ -99,7 +99,7 @@ def _run(typed: list[str]) -> Any:
     try:
         from dpkde.cli.verbs import app
     except ImportError:
-        fail("the command line needs more packages: pip install typer rich pyarrow narwhals")
+        fail("the command line needs more packages: pip install 'dpkde[cli]'")
     try:
         code = app(typed or ["--help"], prog_name="dpkde", standalone_mode=False)
         sys.stdout.flush()
@@ -114,6 +114,8 @@ def _run(typed: list[str]) -> Any:
             raise KeyboardInterrupt from None
         if not hasattr(error, "format_message"):
             raise
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group without a verb, as dpkde alone
+            return _run([*typed, "--help"])
         verb = getattr(getattr(error, "ctx", None), "command_path", "dpkde")
         fail(f"{error.format_message().rstrip('.?')}; see {verb} --help")
     return code if isinstance(code, int) else DONE

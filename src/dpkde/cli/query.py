@@ -145,8 +145,10 @@ def _points(points: list[str], dim: int) -> NDArray[Any]:
     rows = [numbers(text, "a point") for text in points]
     for text, row in zip(points, rows, strict=True):
         if len(row) != dim:
+            few = ",".join(map(str, range(1, dim + 1))) if dim < 6 else "1,2,…"
             raise ParameterError(
-                f"this release has {dim} columns; the point {text} has {len(row)} numbers"
+                f"this release has {dim} columns; the point {text} has {len(row)}: write the "
+                f"numbers of one point with commas between them and no space, such as {few}"
             )
     return np.array(rows)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpkde.errors import ParameterError
 from dpkde.plots.corner import draw_corner
-from dpkde.plots.curves import draw_curve
+from dpkde.plots.curves import band_shows, draw_curve
 from dpkde.plots.heat import Look, add_bar, aspect_of, draw_heat, extent_of, legend_of
 from dpkde.plots.layers import Layer, Wish, kept_of, layer_of
 from dpkde.plots.outlines import draw_outlines, draw_points
@@ -58,7 +58,8 @@ def plot(
             remarks += [] if layer.caveat is None else [layer.caveat]
             draw_curve(ax, layer, style, log=look.log)
             if layer.band is not None:
-                remarks.append(f"band: {in_percent(wish.level)} interval at each place")
+                thin = "" if band_shows(ax, layer) else ", no wider than the line"
+                remarks.append(f"band: {in_percent(wish.level)} interval at each place{thin}")
         else:
             image = draw_heat(ax, layer, look)
             if outlines is not None:

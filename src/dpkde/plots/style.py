@@ -180,11 +180,18 @@ def named(name: str, most: int = _LONGEST) -> str:
 def fitted(text: str, points: float, size: float) -> str:
     r"""Return text in lines that fit into so many points, where letters are of this size.
 
-    >>> fitted("share per unit of lon × lat", 80, 8)
-    'share per unit of\nlon × lat'
+    Lines are about as long as each other: no word is left alone at the end.
+
+    >>> fitted("share per unit of lon × lat", 110, 8)
+    'share per unit\nof lon × lat'
     """
     letters = max(int(points / (0.52 * size)), 8)
-    return text if len(text) <= letters else textwrap.fill(text, letters)
+    if len(text) <= letters:
+        return text
+    lines = textwrap.wrap(text, letters)
+    while letters > 8 and len(narrower := textwrap.wrap(text, letters - 1)) == len(lines):
+        letters, lines = letters - 1, narrower
+    return "\n".join(lines)
 
 
 def name_sides(ax: Any, across: str, up: str) -> None:
@@ -196,7 +203,7 @@ def name_sides(ax: Any, across: str, up: str) -> None:
     ax.set_ylabel(fitted(up, room[1], size), parse_math=False)
     offset = ax.yaxis.get_offset_text()  # remarks begin where it ended
     offset.set_horizontalalignment("right")
-    offset.set_x(-0.01)
+    offset.set_x(-5 / room[0])
 
 
 def moments(values: Any, kind: ColumnType) -> Any:

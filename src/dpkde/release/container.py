@@ -259,6 +259,8 @@ def _read(file: BinaryIO, size: int, error: FormatError) -> Contents:
 
 def _header(file: BinaryIO, size: int, error: FormatError) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the tensors' entries and the metadata."""
+    if not size:
+        raise FormatError(f"{error}: it is empty")
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > min(MAX_HEADER, size - 8):
         raise error
@@ -305,7 +307,9 @@ def _layout(header: Mapping[str, Any], room: int, error: FormatError) -> list[_E
         if start != position or stop - start != dtype.itemsize * math.prod(shape):
             raise error
         position = stop
-    if position != room:
+    if position > room:
+        raise FormatError(f"{error}: its end is missing")
+    if position < room:
         raise error
     return entries
 

@@ -61,6 +61,11 @@ def only_column(points: Any) -> Any:
 def check_known(points: Any) -> None:
     """Refuse what has columns and is no data frame known here: it would be read by position."""
     if hasattr(points, "columns") and not isinstance(points, np.ndarray) and not is_frame(points):
+        if type(points).__module__.startswith("dpkde."):  # a release in the place of a table
+            raise SchemaError(
+                f"a {type(points).__name__} of dpkde holds no rows to read: give a table, or an "
+                "array with a row for each point"
+            )
         raise SchemaError(
             f"{type(points).__name__} has columns, but is no data frame known here: make a pandas, "
             "polars or Arrow one of it, or an array"

@@ -212,7 +212,8 @@ def open_text(
     if unnamed:
         names = names[:-1]
     hint = (
-        f"; if its fields are not between {delimiter!r}, name the delimiter"
+        f"; if its fields are not between {delimiter!r}, name the delimiter with delimiter=, such "
+        "as ';'"
         if len(names) == 1
         else ""
     )

@@ -181,7 +181,7 @@ def _plainly(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise LedgerError(
-            f"there is no ledger {path}: it has to be created first"
+            f"there is no ledger {path}: it has to be created first, by dpkde budget create"
             if path.parent.is_dir()
             else f"there is no folder {path.parent}"
         ) from None
