@@ -6,7 +6,8 @@
 1. In the pass that counts, a histogram of each column over its public range, or over the geometric
    grid that covers every finite float (`dpkde.scale.grids`).
 2. A finer one over the window where a column's records are, once more where they turn out to fill
-   little of it, up to `MOST_ROUNDS` times. Bounds are post-processing of the last (`ends`).
+   little of it, up to `MOST_ROUNDS` times. Bounds are post-processing of the last (`ends`); where
+   noise is large against the records, by the clouds that fit (`Cloud`).
 3. For a bandwidth in several columns, where it tells enough: a joint histogram within the bounds.
 
 Each is debited before its noise is drawn, and nothing else is known of the records: whether there
@@ -273,7 +274,6 @@ class Search:
         )
         coarse = Histograms(axes, look.columns)
         spend = budget.spend(SCALE, cost.amount, cost.kind, coarse.bounds)
-        exact = coarse.parted(look.joined(sums, axes))
         noisy = _with_noise(coarse.parted(look.joined(sums, axes)), budget, spend)
         columns = []
         for k, pair in enumerate(self.ranges):

@@ -163,13 +163,13 @@ def _clouds(axis: Axis) -> tuple[Floats, Floats, Floats]:
         return np.concatenate(middles), width, width
     length = float(axis.edges[-1] / axis.cells - axis.edges[0] / axis.cells)
     places = np.linspace(axis.edges[0], axis.edges[-1], min(2 * axis.cells, _PLACES) + 1)
-    sizes = length * _SIZES[_SIZES <= axis.cells]
+    sizes = length * _SIZES[axis.cells >= _SIZES]
     middle, left, right = np.meshgrid(places, sizes, sizes, indexing="ij")
     return middle.ravel(), left.ravel(), right.ravel()
 
 
 def _shares(axis: Axis, middles: Floats, left: Floats, right: Floats) -> Floats:
-    """Return what cells hold of clouds, shape (clouds, cells); those at the ends hold all beyond."""
+    """Return what cells hold of clouds, shape (clouds, cells); the outermost hold all beyond."""
     from scipy.special import ndtr
 
     apart = axis.edges[1:-1] - middles[:, np.newaxis]
