@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, draw
 from dpkde.scale.grids import Axis
-from dpkde.scale.windows import CHANCE, SURE, ends, largest, occupied
+from dpkde.scale.windows import CHANCE, SURE, Cloud, ends, faint_ends, largest, occupied
 
 ROWS = 20_000
 AXIS = Axis.uniform(-8.0, 8.0, 128)
@@ -48,6 +48,22 @@ def test_what_bounds_leave_out_is_told_with_its_probability(law: Law) -> None:
             told.append(found.left_out)
         assert wrong <= binom.isf(1e-9, TRIALS, 1 - SURE)
         assert np.median(told) < 0.12
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_what_bounds_of_faint_histograms_leave_out_is_told(law: Law) -> None:
+    """Wrong more often than it says has probability below 10⁻⁹, also with a heap far off."""
+    generator = np.random.default_rng(4)
+    rows, trials, axis = 1000, 40, Axis.uniform(-8.0, 8.0, 32)
+    heaps = generator.normal(size=rows) + 30.0 * (generator.random(rows) < 0.2)
+    for points in (generator.normal(size=rows), heaps):
+        counts = np.bincount(axis.cell_of(points), minlength=axis.cells)
+        wrong = 0
+        for row in draw(law, trials * axis.cells).reshape(trials, -1):
+            noisy = (counts + row).astype(np.float64)
+            found = faint_ends(axis, noisy, Cloud.of(axis, noisy, law, rows), law, rows)
+            wrong += ((points < found.low) | (points > found.high)).mean() > found.left_out
+        assert wrong <= binom.isf(1e-9, trials, 1 - SURE)
 
 
 def test_thresholds_hold_for_blocks() -> None:

@@ -6,7 +6,8 @@
 1. In the pass that counts, a histogram of each column over its public range, or over the geometric
    grid that covers every finite float (`dpkde.scale.grids`).
 2. A finer one over the window where a column's records are, once more where they turn out to fill
-   little of it, up to `MOST_ROUNDS` times. Bounds are post-processing of the last (`ends`).
+   little of it, up to `MOST_ROUNDS` times. Bounds are post-processing of the last (`ends`); where
+   noise is large against the records, by the clouds that fit (`Cloud`).
 3. For a bandwidth in several columns, where it tells enough: a joint histogram within the bounds.
 
 Each is debited before its noise is drawn, and nothing else is known of the records: whether there
@@ -37,7 +38,7 @@ from dpkde.privacy.budget import Budget, Spend, cheapest
 from dpkde.privacy.laws import Law
 from dpkde.scale.grids import FINEST, Axis, Histograms, JointHistogram, geometric
 from dpkde.scale.spectra import Independent, Joint, Marginal, Spectrum
-from dpkde.scale.windows import Ends, ends, occupied, whole, window
+from dpkde.scale.windows import Cloud, Ends, ends, faint_ends, occupied, whole, window
 
 Floats = NDArray[np.float64]
 Look = Histograms | JointHistogram
@@ -50,7 +51,7 @@ SHARES = tuple(
     Fraction(*share) for share in ((1, 400), (1, 200), (1, 100), (1, 50), (3, 100), (1, 20))
 )
 """What may be paid for one histogram, of the whole budget."""
-MOST_ROUNDS = 4
+MOST_ROUNDS = 5
 """How often windows are looked at, at most."""
 NOWHERE = (-1.0, 1.0)
 """Where a column is taken to be that shows no records."""
@@ -60,7 +61,9 @@ _CELLS = (16, 256)
 _PER_CELL = 5.0
 _FULL = 8
 """A window is wide enough where records fill an eighth of it."""
-_FEW, _FOLDED = 100.0, 25.0
+_FEW, _VISIBLE = 100.0, 4.0
+"""Records over noise below which histograms are faint, and below which they tell nothing."""
+_FAINT_CELLS, _LONELY, _APART, _ROOMY = (16, 64), 2, 4, 1.5
 _LOCATING, _CHEAP = 64, SHARES[:-1]
 _RANGE_CELLS = 1 << 12
 _MOST_JOINT = 1 << 17
@@ -133,8 +136,8 @@ class Column:
         Whether the window is no more than some times as wide as what is in it.
     is_seen
         Whether bounds and roughness can be told from this histogram.
-    is_coarse
-        Whether its cells are so long that a window needs nothing to spare.
+    cloud
+        What a histogram tells whose noise is large; None of others.
     """
 
     axis: Axis
@@ -143,15 +146,15 @@ class Column:
     cells: tuple[int, int] | None
     is_near: bool = False
     is_seen: bool = False
-    is_coarse: bool = False
+    cloud: Cloud | None = None
 
     @property
     def window(self) -> tuple[float, float]:
         """Where to look next: wider where much is in the cells that hold all beyond."""
         if self.cells is None:
             return NOWHERE
-        if self.is_coarse:
-            return float(self.axis.edges[self.cells[0]]), float(self.axis.edges[self.cells[1]])
+        if self.cloud is not None:
+            return self.cloud.low, self.cloud.high
         below, above = self.beyond
         if not (below or above):
             return window(self.axis, self.cells)
@@ -264,31 +267,24 @@ class Search:
         cost = price(budget, look.bounds, rows, _NEXT if public else _FIRST)
         strength = rows / cost.spread
         octaves = _octaves(strength)
+        number = _faint_cells(strength) if strength < _FEW else _cells(strength)
         axes = tuple(
-            geometric(octaves) if pair is None else Axis.uniform(*pair, _cells(strength))
+            geometric(octaves) if pair is None else Axis.uniform(*pair, number)
             for pair in self.ranges
         )
         coarse = Histograms(axes, look.columns)
         spend = budget.spend(SCALE, cost.amount, cost.kind, coarse.bounds)
-        exact = coarse.parted(look.joined(sums, axes))
-        folded = [strength < _FOLDED and pair is None for pair in self.ranges]
-        parts = [
-            _folded(counts) if fold else counts for counts, fold in zip(exact, folded, strict=True)
-        ]
-        noisy = _with_noise(parts, budget, spend)
+        noisy = _with_noise(coarse.parted(look.joined(sums, axes)), budget, spend)
         columns = []
         for k, pair in enumerate(self.ranges):
-            axis = Axis(np.arange(len(noisy[k]) + 1.0)) if folded[k] else axes[k]
-            cells = _found(axis, noisy[k], spend.law, rows)
-            if folded[k] and cells is not None:
-                # Magnitudes up to so much: what is not beyond, to either side of zero.
-                high = float(axes[k].edges[axes[k].cells // 2 + cells[1]])
-                three = Axis(np.array([-2 * high, -high, high, 2 * high]))
-                columns.append(Column(three, noisy[k], spend.law, (1, 2), True, False, True))
-            elif pair is None:
+            if strength < _FEW:
+                columns.append(_faint(axes[k], noisy[k], spend.law, rows))
+                continue
+            cells = _found(axes[k], noisy[k], spend.law, rows)
+            if pair is None:
                 near = cells is not None and _is_spread(axes[k], cells)
                 columns.append(
-                    Column(axes[k], noisy[k], spend.law, cells, near, False, octaves > 1)
+                    Column(axes[k], noisy[k], spend.law, cells, near)
                     if cells is not None
                     else Column(
                         Axis.uniform(*NOWHERE, 2), np.zeros(2), spend.law, None, False, True
@@ -309,18 +305,22 @@ class Search:
         taken: Taken,
     ) -> list[Column]:
         """Return the columns, some of them looked at again over finer cells."""
-        count, near = len(which), any(columns[k].is_near for k in which)
+        count, near = len(which), any(columns[k].is_near or _is_apart(columns[k]) for k in which)
         bounds = Bounds(1, count, count, 1, True)
         cost = price(budget, bounds, rows, *((_NEXT,) if near else (_FIRST, _CHEAP)))
-        number = _cells(rows / cost.spread)
-        if not near and rows >= _FOLDED * cost.spread:
-            number = max(number, _LOCATING)
-        axes = tuple(Axis.uniform(*columns[k].window, number) for k in which)
+        strength = rows / cost.spread
+        axes = tuple(
+            Axis.uniform(*columns[k].window, _number(columns[k], strength, near)) for k in which
+        )
         look = Histograms(axes, tuple(which))
         spend = budget.spend(SCALE, cost.amount, cost.kind, look.bounds)
         noisy = _with_noise(look.parted(taken(look)), budget, spend)
         after = list(columns)
         for k, axis, counts in zip(which, axes, noisy, strict=True):
+            if strength < _FEW:
+                apart = _is_apart(columns[k])
+                after[k] = _faint(axis, counts, spend.law, rows, apart)
+                continue
             cells = _found(axis, counts, spend.law, rows)
             found = Column(axis, counts, spend.law, cells)
             after[k] = _judged(found, enough=near)
@@ -337,7 +337,10 @@ class Search:
                 stds.append((high - low) / math.sqrt(12))
                 alone.append(Marginal.normal(high - low, stds[-1]))
                 continue
-            found.append(ends(column.axis, column.noisy, column.cells, column.law, rows))
+            if column.cloud is None:
+                found.append(ends(column.axis, column.noisy, column.cells, column.law, rows))
+            else:
+                found.append(faint_ends(column.axis, column.noisy, column.cloud, column.law, rows))
             stds.append(_std(column, found[-1], rows))
             variance = column.law.variance
             alone.append(Marginal.of(column.noisy, column.width, variance, rows, stds[-1]))
@@ -357,12 +360,6 @@ def _with_noise(parts: Sequence[Table], budget: Budget, spend: Spend) -> list[Fl
     return np.split(noisy, np.cumsum([len(part) for part in parts])[:-1])
 
 
-def _folded(counts: Table) -> Table:
-    """Return sums by magnitude, from those of a grid that is the same to either side of zero."""
-    half = len(counts) // 2
-    return np.asarray(counts[half:] + np.append(0, counts[:half][::-1]))
-
-
 def _octaves(strength: float) -> Fraction:
     """Return how long the cells of a geometric grid are to be, by records over noise."""
     if strength < _FEW:
@@ -374,6 +371,50 @@ def _cells(strength: float) -> int:
     """Return how many cells of one width a column gets, by records over noise."""
     least, most = _CELLS
     return int(min(max(2 ** round(math.log2(max(strength / _PER_CELL, 1.0))), least), most))
+
+
+def _faint_cells(strength: float) -> int:
+    """Return how many cells of one width a cloud gets where noise is large."""
+    least, most = _FAINT_CELLS
+    return int(min(max(2 ** round(math.log2(max(1.5 * strength, 1.0))), least), most))
+
+
+def _number(column: Column, strength: float, near: bool) -> int:
+    """Return how many cells a column gets that is looked at again."""
+    if strength >= _FEW:
+        return _cells(strength) if near else max(_cells(strength), _LOCATING)
+    number, cloud = _faint_cells(strength), column.cloud
+    if cloud is None or cloud.is_resolved or (column.axis.is_geometric and column.is_near):
+        return number
+    return number * (_APART if _is_apart(column) else _LONELY)
+
+
+def _is_apart(column: Column) -> bool:
+    """Tell whether little of a grid is filled, and not in one place: several heaps far apart."""
+    cloud = column.cloud
+    if cloud is None or cloud.is_resolved or column.axis.is_geometric:
+        return False
+    return cloud.high - cloud.low > column.width / 4
+
+
+def _faint(axis: Axis, noisy: Floats, law: Law, rows: float, apart: bool = False) -> Column:
+    """Return what a histogram says of a column whose noise is large.
+
+    `apart`: whether its cells are so fine for the sake of narrow heaps, that its ends tell more.
+    """
+    nothing = Column(Axis.uniform(*NOWHERE, 2), np.zeros(2), law, None, False, True)
+    if rows < _VISIBLE * math.sqrt(law.variance):
+        return nothing
+    cloud = Cloud.of(axis, noisy, law, rows)
+    if axis.is_geometric:
+        near = cloud.low <= 0 <= cloud.high
+        return Column(axis, noisy, law, (0, axis.cells), near, False, cloud)
+    column = Column(axis, noisy, law, (0, axis.cells), cloud=cloud)
+    fits = cloud.high - cloud.low <= _ROOMY * column.width and not cloud.is_beyond
+    if apart and cloud.is_resolved and not cloud.is_beyond:
+        column, fits = replace(column, cloud=Cloud(*_whole(column), True)), True
+    seen = (fits and cloud.is_resolved) or column.is_point
+    return replace(column, is_near=cloud.is_resolved, is_seen=seen)
 
 
 def _is_spread(axis: Axis, cells: tuple[int, int]) -> bool:

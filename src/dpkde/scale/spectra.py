@@ -33,6 +33,8 @@ _SHOWN = 2.0
 _AHEAD = 10
 _ATOMS = 0.05
 """|φ|² at very high frequencies from which on values count as rounded."""
+_LATTICE = 32
+"""Powers that it takes to tell rounded values from a cloud narrower than a cell."""
 _SHRINK = 1.5
 _HIDDEN = 0.25
 _SHELLS = 32
@@ -164,6 +166,8 @@ def _between(powers: Floats, level: float) -> int:
     Values on a lattice of pitch a have |φ| = 1 again at 2π/a and its multiples, as far as one
     looks: half of the way to the first is what a lattice can tell of a density.
     """
+    if len(powers) < _LATTICE:
+        return len(powers)
     upper = powers[len(powers) // 2 :]
     peak = float(upper.max(initial=0.0))
     if peak < _ATOMS + 8 * level:
