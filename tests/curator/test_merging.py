@@ -192,7 +192,7 @@ def _played(sums: dpkde.Sketch, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes,
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "urandom", urandom)
-        patch.setattr(secrets, "token_hex", lambda size: "ab" * size)
+        patch.setattr(secrets, "randbits", lambda bits: 7)
         data = dpkde.publish(sums, epsilon=1).to_bytes()
     assert drawn
     return data, drawn

@@ -181,7 +181,7 @@ def best(risk: Risk, scales: Floats, finest: Floats) -> Floats:
 def scott(rows: float, stds: Floats) -> Floats:
     """Return n^{−1/(d+4)}·s_k.
 
-    >>> scott(1024.0, np.array([2.0])).tolist()
+    >>> scott(1024.0, np.array([2.0])).round(9).tolist()
     [0.5]
     """
     return np.asarray(rows ** (-1 / (len(stds) + 4)) * stds)

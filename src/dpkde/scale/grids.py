@@ -75,7 +75,7 @@ def geometric(octaves: Fraction = FINEST) -> Axis:
 
     >>> fine, coarse = geometric(), geometric(Fraction(2))
     >>> fine.cells, coarse.cells, bool(np.isin(coarse.edges, fine.edges).all())
-    (2715, 195, True)
+    (2715, 203, True)
     """
     low, high = _USUAL
     step = max(1, int(octaves))

@@ -164,7 +164,7 @@ def outwards(
     """Return bounds with few digits that hold these, or what of them is within a public range.
 
     >>> outwards(-74.0371, -73.7512)
-    (-74.038, -73.75)
+    (-74.038, -73.751)
     """
     if within is not None and max(low, within[0]) < min(high, within[1]):
         written = outwards(low, high)
