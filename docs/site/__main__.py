@@ -7,6 +7,7 @@ style or a picture from elsewhere is an error, too.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from sphinx.cmd.build import main as sphinx
 
 from command_pages import pages as pages_of_commands
 from offline import loaded_from_elsewhere
-from stage import stage, write
+from stage import ROOT, stage, write
 
 
 def main(folder: str) -> int:
@@ -22,6 +23,9 @@ def main(folder: str) -> int:
     target = Path(folder)
     source, site = target / "source", target / "html"
     stage(source, pages_of_commands())
+    # The gallery's pictures are drawn again, by the code that stands beside them.
+    gallery = [ROOT / "docs" / "gallery.py", source / "files" / "docs" / "gallery"]
+    subprocess.run([sys.executable, *map(str, gallery)], check=True)  # noqa: S603 - our own
     # Tutorials run under settings of our own, not of whoever builds. Their kernels listen on this
     # machine alone; that they do so without encryption is said for each, and would hide the rest.
     settings = target / "ipython" / "profile_default" / "ipython_kernel_config.py"
