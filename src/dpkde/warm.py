@@ -16,11 +16,14 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import dpkde
 from dpkde.privacy.amounts import ONE_RECORD
@@ -55,8 +58,19 @@ def fill(plans: Iterable[dpkde.Plan]) -> None:
         for kind in (np.float32, np.float64):
             alone = dpkde.Plan(plan.pair, plan.capacity_bits, plan.seed)  # of nobody's rows
             sketch = dpkde.sketch(points.astype(kind), alone, threads=1)
-        for delta in (0.0, 1e-6):  # discrete Laplace or max-norm noise, and discrete Gaussian
-            dpkde.publish(sketch, epsilon=1, delta=delta).kde(points[:4])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dpkde.ReleaseWarning)
+            for delta in (0.0, 1e-6):  # discrete Laplace or max-norm noise, and discrete Gaussian
+                for epsilon in (1, 1000):  # what a release tells of itself hangs on its noise
+                    release = dpkde.publish(sketch, epsilon=epsilon, delta=delta)
+                    release.kde(points[:4])
+                    _read_wider(release, points[:4])
+
+
+def _read_wider(release: dpkde.Release, points: NDArray[np.float64]) -> None:
+    """Read a release with a wider kernel, as it may do itself, where its family can."""
+    with suppress(dpkde.ParameterError):
+        release.with_kernel(release.kernel.scaled(2)).kde(points)
 
 
 def fill_text() -> None:

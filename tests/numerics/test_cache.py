@@ -176,8 +176,8 @@ def test_what_a_plan_needs_is_compiled_beforehand(tmp_path: Path) -> None:
         [sys.executable, "-m", "dpkde.warm", str(folder), str(path)], check=True, timeout=300
     )
     first = f"""
-part = dpkde.sketch(np.zeros((3, 2)), dpkde.Plan.load({str(path)!r}))
-dpkde.publish(part, epsilon=1).kde(np.zeros((1, 2)))
+part = dpkde.sketch(np.zeros((300, 2)), dpkde.Plan.load({str(path)!r}))
+dpkde.publish(part, epsilon=1000).kde(np.zeros((1, 2)))
 """
     assert _compiled(_start(folder, first=first)) == 0
 
