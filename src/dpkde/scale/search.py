@@ -7,8 +7,9 @@
    grid that covers every finite float (`dpkde.scale.grids`).
 2. A finer one over the window where a column's records are, once more where they turn out to fill
    little of it, up to `MOST_ROUNDS` times. Bounds are post-processing of the last (`ends`); where
-   noise is large against the records, by the clouds that fit (`Cloud`).
+   noise is large against the records, of all, by the clouds that fit (`Cloud`).
 3. For a bandwidth in several columns, where it tells enough: a joint histogram within the bounds.
+   One column has its bandwidth from its last histogram, which is paid as a joint one is.
 
 Each is debited before its noise is drawn, and nothing else is known of the records: whether there
 is another pass, and over which cells, hangs on noisy numbers alone. So all the rest is
@@ -36,9 +37,10 @@ from dpkde.planning.pilot import affordable
 from dpkde.privacy.amounts import Amount, Bounds
 from dpkde.privacy.budget import Budget, Spend, cheapest
 from dpkde.privacy.laws import Law
+from dpkde.scale.clouds import Cloud, Faint
 from dpkde.scale.grids import FINEST, Axis, Histograms, JointHistogram, geometric
 from dpkde.scale.spectra import Independent, Joint, Marginal, Spectrum
-from dpkde.scale.windows import Cloud, Ends, ends, faint_ends, occupied, whole, window
+from dpkde.scale.windows import TAIL, Ends, ends, occupied, whole, window
 
 Floats = NDArray[np.float64]
 Look = Histograms | JointHistogram
@@ -51,33 +53,43 @@ SHARES = tuple(
     Fraction(*share) for share in ((1, 400), (1, 200), (1, 100), (1, 50), (3, 100), (1, 20))
 )
 """What may be paid for one histogram, of the whole budget."""
+_SHAPE_SHARES = (*SHARES, Fraction(3, 40), Fraction(1, 10))
+_ALONE_SHARES = (*_SHAPE_SHARES, Fraction(7, 50))
+"""The same for what tells a bandwidth: of several columns, and of one, bounds included."""
 MOST_ROUNDS = 5
 """How often windows are looked at, at most."""
 NOWHERE = (-1.0, 1.0)
 """Where a column is taken to be that shows no records."""
-_FIRST, _NEXT, _JOINT = 120.0, 1200.0, 1000.0
-"""Records per standard deviation of a cell's noise that tell enough."""
+_LITTLE, _FIRST, _NEXT, _JOINT, _ALONE = 20.0, 75.0, 150.0, 300.0, 450.0
+"""Records per standard deviation of a cell's noise that tell enough: just where most records are,
+where all are, their ends, and how rough several columns are, or one."""
 _CELLS = (16, 256)
 _PER_CELL = 5.0
+_FEW_BEYOND, _MANY_BEYOND = 3.0, 0.1
 _FULL = 8
 """A window is wide enough where records fill an eighth of it."""
-_FEW, _VISIBLE = 100.0, 4.0
+_FEW, _VISIBLE = 70.0, 4.0
 """Records over noise below which histograms are faint, and below which they tell nothing."""
-_FAINT_CELLS, _LONELY, _APART, _ROOMY = (16, 64), 2, 4, 1.5
-_LOCATING, _CHEAP = 64, SHARES[:-1]
-_RANGE_CELLS = 1 << 12
-_MOST_JOINT = 1 << 17
-_LEAST_JOINT = 5
-_MOST_ALONE = 1024
-_NYQUIST, _USEFUL = 2.5, 24.0
+_FAINT_CELLS, _LONELY, _HALF = (16, 64), 4, 0.5
+_CHEAP = SHARES[:-1]
+_OCTAVES, _RANGE_CELLS = 24.0, 1 << 12
+_LEAST_JOINT, _MOST_JOINT, _MOST_ALONE = 5, 1 << 17, 1 << 10
+_STRENGTH, _BASE, _LEAST_BASE = 70.0, (28.0, 10.0, 6.0), 5.0
+_GROWTH = (0.75, 0.43)
+"""Cells along an axis that tell most of how rough one, two or three columns are, or more, where
+records are so many times the noise; and how their number grows with that, of one column and of
+several. More cells have more noise at every frequency; fewer do not show narrow peaks."""
+_LEVEL = 0.05
+"""Cells of a joint histogram over the square of that: more tell nothing."""
+_UNLIKE = (-1.0, 1.5)
+"""How much more or fewer cells an axis gets than others, by powers of e."""
+_LOCATING = 64
 _SPREAD = 8.0
 _LEAST_FILLED = 4
 _NARROWEST, _SMALLEST = 1e-9, 1e-90
 _DOUBTFUL = 0.5
 _LEAST_SPREAD = 1e-6
 _POINT = 2.0**-10
-_LEVEL, _LEVEL_ALONE = 0.03, 0.002
-"""Noise on |φ|² at a frequency of a joint histogram that is worth its price."""
 
 
 class Price(NamedTuple):
@@ -128,35 +140,44 @@ class Column:
 
     Attributes
     ----------
-    axis, noisy, law
-        The latest histogram of it.
+    axis, noisy, law, rows
+        The latest histogram of it, and how many records there are.
     cells
         Those that show records, from the first to the one after the last; None: none does.
     is_near
         Whether the window is no more than some times as wide as what is in it.
     is_seen
         Whether bounds and roughness can be told from this histogram.
+    looks
+        All histograms of it so far.
     cloud
-        What a histogram tells whose noise is large; None of others.
+        What they tell where their noise is large; None of others.
+    is_widened
+        Whether this window, or one before it, was made wider for a few records beyond.
     """
 
     axis: Axis
     noisy: Floats
     law: Law
+    rows: float
     cells: tuple[int, int] | None
     is_near: bool = False
     is_seen: bool = False
+    looks: tuple[Faint, ...] = ()
     cloud: Cloud | None = None
+    is_widened: bool = False
 
     @property
     def window(self) -> tuple[float, float]:
         """Where to look next: wider where much is in the cells that hold all beyond."""
         if self.cells is None:
             return NOWHERE
-        if self.cloud is not None:
-            return self.cloud.low, self.cloud.high
+        if self.cloud is not None:  # another cloud may be beside one that was found in few cells
+            low, high = self.cloud.low, self.cloud.high
+            spare = 0.0 if self.is_near else high - low
+            return max(low - spare, -LARGEST), min(high + spare, LARGEST)
         below, above = self.beyond
-        if not (below or above):
+        if not (self.much_is_beyond or (self.is_near and (below or above))):
             return window(self.axis, self.cells)
         low, high = _whole(self)
         return (
@@ -166,10 +187,25 @@ class Column:
 
     @property
     def beyond(self) -> tuple[bool, bool]:
-        """Whether records show in the first and in the last cell, many of them."""
+        """Whether records show in the first and in the last cell, which hold all beyond.
+
+        Which cells are asked is public, so that less has to show than in some cell or other.
+        """
         if self.cells is None or self.axis.cells < _CELLS[0]:
             return False, False
-        return self.cells[0] == 0, self.cells[1] == self.axis.cells
+        few = math.inf if self.axis.is_geometric else _FEW_BEYOND * math.sqrt(self.law.variance)
+        few = max(few, TAIL * self.rows)
+        return (
+            self.cells[0] == 0 or bool(self.noisy[0] > few),
+            self.cells[1] == self.axis.cells or bool(self.noisy[-1] > few),
+        )
+
+    @property
+    def much_is_beyond(self) -> bool:
+        """Whether the first and the last cell hold more than the few that bounds may leave out."""
+        below, above = self.beyond
+        held = float(below * self.noisy[0] + above * self.noisy[-1])
+        return (below or above) and (self.axis.is_geometric or held > _MANY_BEYOND * self.rows)
 
     @property
     def is_point(self) -> bool:
@@ -228,21 +264,37 @@ class Search:
         )
         return Histograms(axes, tuple(range(len(axes))))
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether a single histogram tells both the bounds and the bandwidth of one column."""
+        return self.with_shape and len(self.ranges) == 1
+
     def foreseen(self, budget: Budget, rows: float) -> list[tuple[str, Price]]:
         """Return what will mostly be paid, by what statements call it, for so many records.
 
         Columns whose records are far from zero, against how far they are apart, take more looks.
         """
         count = len(self.ranges)
-        bounds, public = Bounds(1, count, count, 1, True), None not in self.ranges
-        looks = [(SCALE, price(budget, bounds, rows, _NEXT if public else _FIRST))]
-        if not public:
+        bounds = Bounds(1, count, count, 1, True)
+        looks = [(SCALE, self._first_price(budget, bounds, rows))]
+        if not (self._is_public or self.is_alone):
             looks.append((SCALE, price(budget, bounds, rows, _NEXT)))
         if self.with_shape:
             cost = _shape_price(budget, rows, count)
-            if _most_cells(cost, rows, count) >= _LEAST_JOINT**count:
+            if _is_worth(cost, rows, count):
                 looks.append((SHAPE, cost))
         return looks
+
+    @property
+    def _is_public(self) -> bool:
+        """Whether a range of each column is public."""
+        return None not in self.ranges
+
+    def _first_price(self, budget: Budget, bounds: Bounds, rows: float) -> Price:
+        """Return what the first histograms are paid: the last, where ranges are public."""
+        if self._is_public and not self.is_alone:
+            return price(budget, bounds, rows, _NEXT)
+        return _locating_price(budget, bounds, rows)
 
     def run(self, sums: Table, budget: Budget, rows: float, taken: Taken) -> Scale:
         """Return what noisy histograms tell; `sums` are those of `first`.
@@ -253,21 +305,21 @@ class Search:
         public numbers, the noisy count and earlier noisy sums.
         """
         columns = self._begun(sums, budget, rows)
-        for _ in range(MOST_ROUNDS):
+        for number in range(MOST_ROUNDS):
             unseen = [k for k, column in enumerate(columns) if not column.is_seen]
             if not unseen:
                 break
+            if self.is_alone and number == MOST_ROUNDS - 1:  # the last has to tell the bandwidth
+                columns = [replace(columns[0], is_near=True)]
             columns = self._refined(columns, unseen, budget, rows, taken)
         return self._told(columns, budget, rows, taken)
 
     def _begun(self, sums: Table, budget: Budget, rows: float) -> list[Column]:
         """Return what the first histograms tell, over cells as many as noise leaves room for."""
         look = self.first
-        public = all(pair is not None for pair in self.ranges)
-        cost = price(budget, look.bounds, rows, _NEXT if public else _FIRST)
+        cost = self._first_price(budget, look.bounds, rows)
         strength = rows / cost.spread
-        octaves = _octaves(strength)
-        number = _faint_cells(strength) if strength < _FEW else _cells(strength)
+        octaves, number = _octaves(strength), _number(strength, near=True)
         axes = tuple(
             geometric(octaves) if pair is None else Axis.uniform(*pair, number)
             for pair in self.ranges
@@ -277,23 +329,18 @@ class Search:
         noisy = _with_noise(coarse.parted(look.joined(sums, axes)), budget, spend)
         columns = []
         for k, pair in enumerate(self.ranges):
+            seen = Faint(axes[k], noisy[k], spend.law)
             if strength < _FEW:
-                columns.append(_faint(axes[k], noisy[k], spend.law, rows))
+                columns.append(_faint((seen,), rows, enough=not self.is_alone))
                 continue
-            cells = _found(axes[k], noisy[k], spend.law, rows)
-            if pair is None:
-                near = cells is not None and _is_spread(axes[k], cells)
-                columns.append(
-                    Column(axes[k], noisy[k], spend.law, cells, near)
-                    if cells is not None
-                    else Column(
-                        Axis.uniform(*NOWHERE, 2), np.zeros(2), spend.law, None, False, True
-                    )
-                )
+            cells = _found(*seen, rows)
+            found = Column(*seen, rows, cells, looks=(seen,))
+            if pair is not None:
+                columns.append(_judged(found, not self.is_alone, ranged=True))
+            elif cells is None:
+                columns.append(_nowhere(seen, rows))
             else:
-                columns.append(
-                    _judged(Column(axes[k], noisy[k], spend.law, cells), enough=public, ranged=True)
-                )
+                columns.append(replace(found, is_near=_is_spread(axes[k], cells)))
         return columns
 
     def _refined(
@@ -305,24 +352,30 @@ class Search:
         taken: Taken,
     ) -> list[Column]:
         """Return the columns, some of them looked at again over finer cells."""
-        count, near = len(which), any(columns[k].is_near or _is_apart(columns[k]) for k in which)
-        bounds = Bounds(1, count, count, 1, True)
-        cost = price(budget, bounds, rows, *((_NEXT,) if near else (_FIRST, _CHEAP)))
+        count, near = len(which), any(columns[k].is_near for k in which)
+        bounds, purpose = Bounds(1, count, count, 1, True), SCALE
+        if near and self.is_alone:
+            purpose, cost = SHAPE, _shape_price(budget, rows, 1)
+        elif near:
+            cost = price(budget, bounds, rows, _NEXT)
+        else:
+            cost = _locating_price(budget, bounds, rows)
         strength = rows / cost.spread
-        axes = tuple(
-            Axis.uniform(*columns[k].window, _number(columns[k], strength, near)) for k in which
-        )
+        number = _number(strength, near) if purpose == SCALE else _shape_cells(strength, 1)
+        axes = tuple(Axis.uniform(*columns[k].window, number) for k in which)
         look = Histograms(axes, tuple(which))
-        spend = budget.spend(SCALE, cost.amount, cost.kind, look.bounds)
+        spend = budget.spend(purpose, cost.amount, cost.kind, look.bounds)
         noisy = _with_noise(look.parted(taken(look)), budget, spend)
         after = list(columns)
         for k, axis, counts in zip(which, axes, noisy, strict=True):
-            if strength < _FEW:
-                apart = _is_apart(columns[k])
-                after[k] = _faint(axis, counts, spend.law, rows, apart)
+            seen = Faint(axis, counts, spend.law)
+            looks = (*columns[k].looks, seen)
+            if strength < _FEW or columns[k].cloud is not None:
+                after[k] = _faint(looks, rows, enough=near)
                 continue
             cells = _found(axis, counts, spend.law, rows)
-            found = Column(axis, counts, spend.law, cells)
+            wider = columns[k].is_widened or (columns[k].is_near and any(columns[k].beyond))
+            found = Column(axis, counts, spend.law, rows, cells, looks=looks, is_widened=wider)
             after[k] = _judged(found, enough=near)
         return after
 
@@ -339,16 +392,20 @@ class Search:
                 continue
             if column.cloud is None:
                 found.append(ends(column.axis, column.noisy, column.cells, column.law, rows))
+                stds.append(_std(column, found[-1], rows))
             else:
-                found.append(faint_ends(column.axis, column.noisy, column.cloud, column.law, rows))
-            stds.append(_std(column, found[-1], rows))
-            variance = column.law.variance
-            alone.append(Marginal.of(column.noisy, column.width, variance, rows, stds[-1]))
-        spectrum: Spectrum = Independent(tuple(alone))
+                found.append(column.cloud.ends(column.looks[-1], rows))
+                stds.append(column.cloud.std)
+            if column.cloud is None or self.is_alone:
+                variance = column.law.variance
+                alone.append(Marginal.of(column.noisy, column.width, variance, rows))
+            else:  # noise hides how rough it is
+                alone.append(Marginal.normal(column.width, stds[-1]))
         rounded = np.array([one.finest for one in alone])
         finest = np.array([column.width / column.axis.cells / 4 for column in columns])
-        if self.with_shape:
-            shape = _shape(found, alone, stds, budget, rows, taken)
+        spectrum: Spectrum = Independent(tuple(alone))
+        if self.with_shape and not self.is_alone:
+            shape = _shape(found, alone, budget, rows, taken)
             if shape is not None:
                 spectrum, finest = shape
         return Scale(tuple(found), spectrum, np.array(stds), np.maximum(finest, rounded))
@@ -363,8 +420,8 @@ def _with_noise(parts: Sequence[Table], budget: Budget, spend: Spend) -> list[Fl
 def _octaves(strength: float) -> Fraction:
     """Return how long the cells of a geometric grid are to be, by records over noise."""
     if strength < _FEW:
-        return Fraction(2)
-    return max(Fraction(1, 2 ** int(math.log2(strength / _FEW))), FINEST)
+        return Fraction(2) ** max(min(round(math.log2(_OCTAVES / strength)), 1), -1)
+    return max(Fraction(1, 2 ** int(1 + math.log2(strength / _FEW))), FINEST)
 
 
 def _cells(strength: float) -> int:
@@ -373,48 +430,39 @@ def _cells(strength: float) -> int:
     return int(min(max(2 ** round(math.log2(max(strength / _PER_CELL, 1.0))), least), most))
 
 
-def _faint_cells(strength: float) -> int:
-    """Return how many cells of one width a cloud gets where noise is large."""
-    least, most = _FAINT_CELLS
-    return int(min(max(2 ** round(math.log2(max(1.5 * strength, 1.0))), least), most))
-
-
-def _number(column: Column, strength: float, near: bool) -> int:
-    """Return how many cells a column gets that is looked at again."""
+def _number(strength: float, near: bool) -> int:
+    """Return how many cells a column gets: more where records are sought in a wide window."""
     if strength >= _FEW:
         return _cells(strength) if near else max(_cells(strength), _LOCATING)
-    number, cloud = _faint_cells(strength), column.cloud
-    if cloud is None or cloud.is_resolved or (column.axis.is_geometric and column.is_near):
-        return number
-    return number * (_APART if _is_apart(column) else _LONELY)
+    least, most = _FAINT_CELLS
+    number = int(min(max(2 ** round(math.log2(max(1.5 * strength, 1.0))), least), most))
+    return number if near else number * _LONELY
 
 
-def _is_apart(column: Column) -> bool:
-    """Tell whether little of a grid is filled, and not in one place: several heaps far apart."""
-    cloud = column.cloud
-    if cloud is None or cloud.is_resolved or column.axis.is_geometric:
-        return False
-    return cloud.high - cloud.low > column.width / 4
+def _nowhere(look: Faint, rows: float) -> Column:
+    """Return a column that shows no records."""
+    empty = Axis.uniform(*NOWHERE, 2), np.zeros(2), look.law
+    return Column(*empty, rows, None, is_seen=True)
 
 
-def _faint(axis: Axis, noisy: Floats, law: Law, rows: float, apart: bool = False) -> Column:
-    """Return what a histogram says of a column whose noise is large.
+def _faint(looks: tuple[Faint, ...], rows: float, enough: bool) -> Column:
+    """Return what histograms say of a column whose noise is large.
 
-    `apart`: whether its cells are so fine for the sake of narrow heaps, that its ends tell more.
+    `enough`: whether the last of them was paid for well enough to be the last.
     """
-    nothing = Column(Axis.uniform(*NOWHERE, 2), np.zeros(2), law, None, False, True)
-    if rows < _VISIBLE * math.sqrt(law.variance):
-        return nothing
-    cloud = Cloud.of(axis, noisy, law, rows)
-    if axis.is_geometric:
-        near = cloud.low <= 0 <= cloud.high
-        return Column(axis, noisy, law, (0, axis.cells), near, False, cloud)
-    column = Column(axis, noisy, law, (0, axis.cells), cloud=cloud)
-    fits = cloud.high - cloud.low <= _ROOMY * column.width and not cloud.is_beyond
-    if apart and cloud.is_resolved and not cloud.is_beyond:
-        column, fits = replace(column, cloud=Cloud(*_whole(column), True)), True
-    seen = (fits and cloud.is_resolved) or column.is_point
-    return replace(column, is_near=cloud.is_resolved, is_seen=seen)
+    last = looks[-1]
+    if all(rows < _VISIBLE * math.sqrt(look.law.variance) for look in looks):
+        return _nowhere(last, rows)
+    cloud = Cloud.of(looks, rows)
+    column = Column(*last, rows, (0, last.axis.cells), looks=looks, cloud=cloud)
+    if last.axis.is_geometric:
+        near = cloud.high - cloud.low >= max(abs(cloud.low), abs(cloud.high))
+        return replace(column, is_near=near)
+    # Where the next window would be about as wide as this, it would tell no more.
+    near = cloud.is_resolved or cloud.high - cloud.low > _HALF * column.width
+    near = near and not cloud.is_beyond
+    seen = (near and enough) or column.is_point
+    return replace(column, is_near=near, is_seen=seen)
 
 
 def _is_spread(axis: Axis, cells: tuple[int, int]) -> bool:
@@ -431,11 +479,14 @@ def _judged(column: Column, enough: bool, ranged: bool = False) -> Column:
     """
     if column.cells is None:
         return replace(column, is_seen=True)
-    if any(column.beyond) and not ranged:
+    if column.much_is_beyond and not ranged:
         return replace(column, is_near=False)
     filled = column.cells[1] - column.cells[0]
     near = filled >= max(column.axis.cells / _FULL, min(_LEAST_FILLED, column.axis.cells / 4))
-    return replace(column, is_near=near, is_seen=(near and enough) or column.is_point)
+    column = replace(column, is_near=near)
+    if near and any(column.beyond) and not (ranged or column.is_widened):
+        return column  # once more, as near as this, and wider
+    return replace(column, is_seen=(near and enough) or column.is_point)
 
 
 def _found(axis: Axis, noisy: Floats, law: Law, rows: float) -> tuple[int, int] | None:
@@ -479,22 +530,38 @@ def _simplex(noisy: Floats, rows: float) -> Floats:
     return np.asarray(np.maximum(noisy - excess[kept], 0.0) / rows)
 
 
+def _locating_price(budget: Budget, bounds: Bounds, rows: float) -> Price:
+    """Return what a look is paid that tells where records are: little, where that does."""
+    cost = price(budget, bounds, rows, _FIRST, _CHEAP)
+    if rows >= _FIRST * cost.spread:
+        return cost
+    return price(budget, bounds, rows, _LITTLE)
+
+
 def _shape_price(budget: Budget, rows: float, columns: int) -> Price:
-    """Return what a joint histogram is paid."""
-    enough = _NEXT if columns == 1 else _JOINT
-    return price(budget, Bounds(1, 1, 1, 1, True), rows, enough)
+    """Return what a histogram is paid that tells how rough columns are together."""
+    enough, shares = (_ALONE, _ALONE_SHARES) if columns == 1 else (_JOINT, _SHAPE_SHARES)
+    return price(budget, Bounds(1, 1, 1, 1, True), rows, enough, shares)
 
 
-def _most_cells(cost: Price, rows: float, columns: int) -> float:
-    """Return how many cells a joint histogram may have, as noise and memory allow."""
-    level = _LEVEL_ALONE if columns == 1 else _LEVEL
-    return min(level * (rows / cost.spread) ** 2, float(_MOST_JOINT))
+def _shape_cells(strength: float, columns: int) -> int:
+    """Return how many cells along an axis tell most of how rough columns are."""
+    base = _BASE[columns - 1] if columns <= len(_BASE) else _LEAST_BASE
+    number = base * max(strength / _STRENGTH, 1.0) ** _GROWTH[columns > 1]
+    if columns == 1:
+        return int(min(number, _MOST_ALONE))
+    most = min(_LEVEL * strength**2, _MOST_JOINT) ** (1 / columns)
+    return int(min(number, most))
+
+
+def _is_worth(cost: Price, rows: float, columns: int) -> bool:
+    """Tell whether a joint histogram may have cells enough to tell anything."""
+    return columns == 1 or _shape_cells(rows / cost.spread, columns) >= _LEAST_JOINT
 
 
 def _shape(
     found: Sequence[Ends],
     alone: Sequence[Marginal],
-    stds: Sequence[float],
     budget: Budget,
     rows: float,
     taken: Taken,
@@ -504,27 +571,22 @@ def _shape(
     And the lengths of its cells. None where it tells too little for its price.
     """
     cost = _shape_price(budget, rows, len(found))
+    if not _is_worth(cost, rows, len(found)):
+        return None
     widths = np.array([one.high - one.low for one in found])
     cuts = np.array([one.cut for one in alone])
-    # As many cells as the frequencies that columns show take, as far as noise and memory allow.
-    most = _most_cells(cost, rows, len(found))
-    wanted = np.array([float(_MOST_ALONE)])
-    if len(found) > 1:
-        wanted = np.maximum(_NYQUIST * cuts * widths / math.pi, _USEFUL)
-    cells = wanted * min((most / np.prod(wanted)) ** (1 / len(found)), 1.0)
-    cells = np.floor(cells).astype(np.int64)
-    if cells.min() < _LEAST_JOINT:
-        return None
+    # As many cells along each axis as the frequencies that its column shows take.
+    waves = np.log(cuts * widths)
+    number = _shape_cells(rows / cost.spread, len(found))
+    cells = np.exp(np.clip(waves - waves.mean(), *_UNLIKE)) * number
+    cells = np.maximum(cells, _LEAST_JOINT)
+    cells = np.floor(cells * min((number ** len(found) / cells.prod()) ** (1 / len(found)), 1.0))
     axes = tuple(
-        Axis.uniform(one.low, one.high, int(count)) for one, count in zip(found, cells, strict=True)
+        Axis.uniform(one.low, one.high, max(int(count), _LEAST_JOINT - 1))
+        for one, count in zip(found, cells, strict=True)
     )
     look = JointHistogram(axes)
     spend = budget.spend(SHAPE, cost.amount, cost.kind, look.bounds)
     (counts,) = _with_noise([taken(look)], budget, spend)
     noisy = counts.reshape(look.shape)
-    variance = spend.law.variance
-    if len(found) == 1:
-        own = Marginal.of(noisy, float(widths[0]), variance, rows, stds[0])
-        return Independent((own,)), np.maximum(widths / cells / 4, own.finest)
-    joint = Joint.of(noisy, widths, cuts, variance, rows)
-    return None if joint is None else (joint, widths / cells / 4)
+    return Joint.of(noisy, widths, cuts, spend.law.variance, rows), widths / look.shape / 4

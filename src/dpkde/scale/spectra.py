@@ -6,15 +6,13 @@ cell, the sum φ̂(ω) = Σ y_j e^{iωx_j}/n has
     E |φ̂(ω)|² = |φ(ω)|²·(1 − 1/n) + 1/n + C·v/n²,
 
 φ being the characteristic function of the density, so that its squared modulus is told without
-bias. Where it has sunk below what chance and noise make of it, all beyond counts as zero, or next
-to it (Chiu, 1991: cross-validation without this step errs towards rough by far). Then, with K̂ the
-transform of a normalised kernel, what smoothing by it costs is
+bias; what is likely of it, noise and chance being what they are, `dpkde.scale.powers` tells. Then,
+with K̂ the transform of a normalised kernel, what smoothing by it costs is
 
     ∫ (f − f∗K)² = (2π)^−d ∫ |φ|²·(1 − K̂)².
 
-Along a column the cut is made where the next as many frequencies show no more than twice their
-error. Several columns are cut at an ellipsoid with these cuts as its axes, as large as the shells
-of a joint histogram show anything. Without one, columns count as independent.
+A column alone has blocks of frequencies along its axis, several columns have shells. Without a
+joint histogram, columns count as independent.
 """
 
 from __future__ import annotations
@@ -26,21 +24,21 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.scale.powers import blocks, smoothed
+
 Floats = NDArray[np.float64]
 
-_SHOWN = 2.0
-"""Standard errors of a mean that count as something."""
-_AHEAD = 10
 _ATOMS = 0.05
 """|φ|² at very high frequencies from which on values count as rounded."""
 _LATTICE = 32
 """Powers that it takes to tell rounded values from a cloud narrower than a cell."""
-_SHRINK = 1.5
-_HIDDEN = 0.25
-_SHELLS = 32
-_MANY = 40
-_WIDEST = 1.7
-"""How far beyond the columns' own cuts shells are looked at."""
+_SPARSE = 0.2
+"""Share of high frequencies at which rounded values show: less, the more values there are. A few
+narrow heaps come back, too, and show at most of them."""
+_ALONG, _AROUND = (1.25, 1), (1.25, 3)
+"""How much frequencies of a block differ, and how many it holds at least: of a column, of all."""
+_HELD, _REACH = 0.99, 1.65
+"""Share of the powers by which their reach is told, and what a normal density has beyond it."""
 
 
 class Moments(NamedTuple):
@@ -79,7 +77,7 @@ class Marginal:
     width
         Of the window: frequencies are multiples of 2π over it.
     powers
-        |φ|² at the first of them, up to the cut.
+        |φ|² at the first of them.
     finest
         The least bandwidth that says more of what is between rounded values than of the rounding:
         two thirds of their pitch. 0 where values are not rounded.
@@ -90,23 +88,17 @@ class Marginal:
     finest: float = 0.0
 
     @classmethod
-    def of(
-        cls, noisy: Floats, width: float, variance: float, rows: float, spread: float
-    ) -> Marginal:
-        """Return the spectrum of a noisy histogram over a window.
-
-        Where nothing shows, that of a normal density with this standard deviation.
-        """
+    def of(cls, noisy: Floats, width: float, variance: float, rows: float) -> Marginal:
+        """Return the spectrum of a noisy histogram over a window."""
         cells = len(noisy)
         level = cells * variance / rows**2 + 1 / rows
         waves = np.abs(np.fft.rfft(noisy / rows)[1:]) ** 2
-        powers = (waves - level) / np.sinc(np.arange(1, len(waves) + 1) / cells) ** 2
         between = _between(waves - level, level)  # values at single points fill no cell
-        kept = min(_cut(powers, level), between)
-        finest = 0.0 if between == len(powers) else width / (math.pi * max(between, 1))
-        if kept < 1:
-            return cls(width, cls.normal(width, spread).powers, finest)
-        return cls(width, _shrunk(powers[:kept], level), finest)
+        finest = 0.0 if between == len(waves) else width / (math.pi * max(between, 1))
+        waves = waves[: max(between, 1)]
+        numbers = np.arange(1.0, len(waves) + 1)
+        told = smoothed(waves, level, blocks(numbers, *_ALONG))
+        return cls(width, told / np.sinc(numbers / cells) ** 2, finest)
 
     @classmethod
     def normal(cls, width: float, spread: float) -> Marginal:
@@ -122,8 +114,10 @@ class Marginal:
 
     @property
     def cut(self) -> float:
-        """The last of them."""
-        return 2 * math.pi / self.width * len(self.powers)
+        """How far it reaches: of a normal density to three over its standard deviation."""
+        sums = np.cumsum(np.maximum(self.powers, 0.0))
+        held = int(np.searchsorted(sums, _HELD * sums[-1])) if sums[-1] > 0 else 0
+        return float(_REACH * self.frequencies[min(held, len(sums) - 1)])
 
     def moments(self, transform: Transform, bandwidths: Floats) -> Moments:
         """Return the integrals of this column alone, with one bandwidth."""
@@ -131,33 +125,6 @@ class Marginal:
         return Moments(
             *((1 + 2 * float(self.powers @ left**power)) / self.width for power in range(3))
         )
-
-
-def _cut(powers: Floats, level: float) -> int:
-    """Return how many powers there are before half as many more show nothing."""
-    sums = np.concatenate([[0.0], np.cumsum(powers)])
-    starts = np.arange(len(powers))
-    stops = np.minimum(starts + np.maximum(starts, _AHEAD), len(powers))
-    means = (sums[stops] - sums[starts]) / (stops - starts)
-    silent = means < _SHOWN * level / np.sqrt(stops - starts)
-    return int(np.argmax(np.append(silent, True)))
-
-
-def _shrunk(powers: Floats, level: float) -> Floats:
-    """Return powers block by block times 1 − (s/m)², m their mean and s its standard error."""
-    shrunk = np.array(powers)
-    start = 0
-    while start < len(powers):
-        block = slice(start, start + max(start // 2, 2))
-        shrunk[block] *= _kept(float(powers[block].mean()), level, len(powers[block]))
-        start = block.stop
-    return shrunk
-
-
-def _kept(mean: float, level: float, count: float) -> float:
-    """Return 1 − (s/m)², at least 0: how much of a mean is more than chance."""
-    error = _SHRINK * level / math.sqrt(max(count, 1.0))
-    return 0.0 if mean <= error else 1 - (error / mean) ** 2
 
 
 def _between(powers: Floats, level: float) -> int:
@@ -173,7 +140,7 @@ def _between(powers: Floats, level: float) -> int:
     if peak < _ATOMS + 8 * level:
         return len(powers)
     low = powers < peak / 4
-    if not low.any():
+    if low[len(powers) // 2 :].mean() < 1 - _SPARSE:
         return len(powers)
     first = int(np.argmax(low))
     again = np.flatnonzero(powers[first:] > peak / 2)
@@ -214,61 +181,29 @@ class Joint:
     powers: Floats
 
     @classmethod
-    def of(
-        cls, noisy: Floats, widths: Floats, cuts: Floats, variance: float, rows: float
-    ) -> Joint | None:
-        """Return the spectrum of a noisy joint histogram; None where it shows too little.
+    def of(cls, noisy: Floats, widths: Floats, cuts: Floats, variance: float, rows: float) -> Joint:
+        """Return the spectrum of a noisy joint histogram.
 
-        `noisy` has an axis per column, `cuts` are those of the columns alone.
+        `noisy` has an axis per column, `cuts` are those of the columns alone: blocks of frequencies
+        are shells of ellipsoids with these axes.
         """
         level = noisy.size * variance / rows**2 + 1 / rows
-        waves = np.abs(np.fft.fftn(noisy / rows)) ** 2 - level
-        grids = []
-        radius = np.zeros(noisy.shape)
-        for k, cells in enumerate(noisy.shape):
-            shape = [-1 if j == k else 1 for j in range(noisy.ndim)]
-            numbers = np.fft.fftfreq(cells) * cells
-            waves /= (np.sinc(numbers / cells) ** 2).reshape(shape)
-            grids.append(2 * math.pi / widths[k] * numbers)
-            radius = radius + ((grids[k] / cuts[k]) ** 2).reshape(shape)
-        radius = np.sqrt(radius)
-        # φ(−ω) is the conjugate of φ(ω): half of the waves are news.
-        edges = np.linspace(0, _WIDEST, _SHELLS + 1)
-        shells = np.digitize(radius.ravel(), edges) - 1
-        shells[0] = _SHELLS  # the wave of frequency zero is known
-        count = np.bincount(shells, minlength=_SHELLS + 1)[:_SHELLS]
-        total = np.bincount(shells, waves.ravel(), minlength=_SHELLS + 1)[:_SHELLS]
-        reach = 0
-        for shell in range(_SHELLS):
-            stop = min(max(shell + 2, 2 * shell), _SHELLS)
-            while count[shell:stop].sum() < _MANY and stop < _SHELLS:
-                stop += 1
-            news = count[shell:stop].sum() / 2
-            mean = total[shell:stop].sum() / max(2 * news, 1)
-            if news >= 1 and mean < _SHOWN * level / math.sqrt(news):
-                break
-            reach = shell + 1
-        factors = [
-            _kept(total[shell] / max(count[shell], 1), level, count[shell] / 2)
-            for shell in range(_SHELLS)
-        ]
-        waves = waves.ravel() * np.append(factors, 0.0)[shells]
-        if 0 < reach < _SHELLS:
-            # What noise hides beyond the cut: a part of what would have shown, and falling.
-            news = max(count[reach : max(reach + 2, math.ceil(1.4 * reach))].sum() / 2, 1.0)
-            hidden = _HIDDEN * _SHOWN * level / math.sqrt(news)
-            beyond = (shells >= reach) & (shells < _SHELLS)
-            falls = np.exp(-4 * (radius.ravel()[beyond] / edges[reach] - 1))
-            waves[beyond] = hidden * falls
-        kept = np.flatnonzero(shells < _SHELLS)
-        if len(kept) < 2 * noisy.ndim:
-            return None
-        places = np.unravel_index(kept, noisy.shape)
-        frequencies = np.stack([grid[at] for grid, at in zip(grids, places, strict=True)], axis=1)
-        # Of each pair of opposite waves one is kept, and counts twice.
-        first = np.argmax(frequencies != 0, axis=1)
-        half = frequencies[np.arange(len(kept)), first] > 0
-        return cls(float(np.prod(widths)), np.abs(frequencies[half]), 2 * waves[kept[half]])
+        waves = np.abs(np.fft.fftn(noisy / rows)).ravel() ** 2
+        numbers = np.stack(
+            np.meshgrid(*(np.fft.fftfreq(cells) * cells for cells in noisy.shape), indexing="ij"),
+            axis=-1,
+        ).reshape(-1, noisy.ndim)
+        # φ(−ω) is the conjugate of φ(ω): of each pair one is kept, and counts twice. That of zero
+        # is known.
+        first = np.argmax(numbers != 0, axis=1)
+        kept = np.flatnonzero(numbers[np.arange(len(numbers)), first] > 0)
+        radii = np.sqrt(((numbers[kept] * (2 * math.pi / widths / cuts)) ** 2).sum(axis=1))
+        order = np.argsort(radii, kind="stable")
+        kept, radii = kept[order], radii[order]
+        told = smoothed(waves[kept], level, blocks(radii, *_AROUND))
+        told /= np.prod(np.sinc(numbers[kept] / np.array(noisy.shape)) ** 2, axis=1)
+        frequencies = np.abs(numbers[kept]) * (2 * math.pi / widths)
+        return cls(float(np.prod(widths)), frequencies, 2 * told)
 
     def moments(self, transform: Transform, bandwidths: Floats) -> Moments:
         """Return the integrals for a kernel that is a product over columns."""

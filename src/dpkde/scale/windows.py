@@ -9,10 +9,6 @@ blocks of 1, 2, 4, … cells are tried, since many cells together show what none
 outwards as far as a normal density goes on (`FAR`), and less where noise is so small that the cells
 beyond are seen to be empty: a cloud keeps its tails, and a few outliers cannot stretch bounds. What
 they leave out at most is told with its probability (`Ends.left_out`).
-
-**Faint histograms**, in which noise is large against the records, are read otherwise (`Cloud`): how
-well each of many clouds fits the noisy sums, all cells together, tells where most records are long
-before a block shows any for sure. How many records there are is known, which blocks do not use.
 """
 
 from __future__ import annotations
@@ -24,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpkde.numerics.numbers import LARGEST
 from dpkde.privacy.laws import Law
 from dpkde.privacy.laws.tails import deviation
 from dpkde.scale.grids import Axis
@@ -49,21 +44,6 @@ _LITTLE = 1e-3
 """Share of the records that is not worth a wider bound, noise included."""
 
 
-_SIZES = 2.0 ** np.arange(-2.0, 6.5, 0.75)
-"""Standard deviations of clouds on an even grid, in cells; none is wider than the grid."""
-_PLACES = 64
-_SLIMNESS = (2.0, 6.0, 24.0)
-"""Distances of clouds from zero on a geometric grid, in standard deviations."""
-_REACH = 3.0
-"""Standard deviations of a cloud that are taken to hold it."""
-_PARTS, _PENALTY = (0.9, 0.8, 0.65, 0.5), 6.0
-"""What the larger of two clouds may hold, and how much better than one they have to fit."""
-_UNLIKELY = 0.1
-"""Chance that a cloud reaches further than is told, to either side."""
-_BULK, _FEWEST = 0.8, 5
-"""Share of the records that so few cells hold where a cloud is too narrow for the grid."""
-
-
 class Ends(NamedTuple):
     """Bounds of a column, and the share of its records that they leave out at most.
 
@@ -73,129 +53,6 @@ class Ends(NamedTuple):
     low: float
     high: float
     left_out: float
-
-
-class Cloud(NamedTuple):
-    """Where most records are likely to be, by a faint histogram.
-
-    Attributes
-    ----------
-    low, high
-        What is likely to hold them, and cells that show records for sure.
-    is_resolved
-        Whether the grid is fine enough to tell its shape.
-    is_beyond
-        Whether many records are beyond the grid.
-    """
-
-    low: float
-    high: float
-    is_resolved: bool
-    is_beyond: bool = False
-
-    @classmethod
-    def of(cls, axis: Axis, noisy: Floats, law: Law, rows: float) -> Cloud:
-        """Return what fits: clouds of two halves, each normal with a width of its own.
-
-        Every cloud of a public list counts by its likelihood, as under Laplace noise of the same
-        variance, which forgives clouds that are no cloud.
-        """
-        middles, left, right = _clouds(axis)
-        shares = _shares(axis, middles, left, right)
-        scale = max(math.sqrt(law.variance / 2), 1e-6)
-        fits = -np.abs(noisy - rows * shares).sum(axis=1) / scale
-        weights = np.exp(fits - fits.max())
-        low = _quantile(middles - _REACH * left, weights, _UNLIKELY)
-        high = _quantile(middles + _REACH * right, weights, 1 - _UNLIKELY)
-        if not axis.is_geometric:
-            pair, fit = _pair(axis, noisy / scale, rows / scale)
-            if fit > float(fits.max()) + _PENALTY:
-                low, high = min(low, pair[0]), max(high, pair[1])
-            shown = np.flatnonzero(noisy > largest(law, 1, CHANCE / len(noisy)))
-            if len(shown):
-                low = min(low, float(axis.edges[shown[0]]))
-                high = max(high, float(axis.edges[shown[-1] + 1]))
-        beyond = not axis.is_geometric and len(shown) > 0 and shown[0] == 0
-        above = not axis.is_geometric and len(shown) > 0 and shown[-1] == axis.cells - 1
-        if beyond or above:  # the cells at the ends hold all beyond
-            length = float(axis.edges[-1] - axis.edges[0])
-            low, high = low - length * beyond, high + length * above
-        bulk = np.cumsum(np.sort(noisy)[::-1])[: _FEWEST - 1].max()
-        resolved = not axis.is_geometric and bool(bulk < _BULK * rows)
-        return cls(max(low, -LARGEST), min(high, LARGEST), resolved, beyond or above)
-
-
-def _pair(axis: Axis, noisy: Floats, rows: float) -> tuple[tuple[float, float], float]:
-    """Return the reach of the two clouds that fit best together, and how well they do.
-
-    One after the other, and once more; noisy sums and records in units of the noise.
-    """
-    middles, left, right = _clouds(axis)
-    even = left == right
-    middles, width = middles[even], left[even]
-    shares = _shares(axis, middles, width, width)
-    best, reach = -math.inf, (0.0, 0.0)
-    for part in _PARTS:
-        second = np.zeros(axis.cells)
-        for _ in range(2):
-            fits = np.abs(noisy - second - rows * part * shares).sum(axis=1)
-            one = int(np.argmin(fits))
-            first = rows * part * shares[one]
-            fits = np.abs(noisy - first - rows * (1 - part) * shares).sum(axis=1)
-            other = int(np.argmin(fits))
-            second = rows * (1 - part) * shares[other]
-        if -fits[other] > best:
-            both = [one, other]
-            ends = middles[both] - _REACH * width[both], middles[both] + _REACH * width[both]
-            best, reach = -float(fits[other]), (float(ends[0].min()), float(ends[1].max()))
-    return reach, best
-
-
-def _clouds(axis: Axis) -> tuple[Floats, Floats, Floats]:
-    """Return middles and widths to either side of clouds that may be told on a grid."""
-    if axis.is_geometric:
-        sizes = np.sqrt(2.0) ** np.arange(-96, 256)
-        middles, widths = [np.zeros(len(sizes))], [sizes]
-        for slim in _SLIMNESS:
-            middles += [sizes, -sizes]
-            widths += [sizes / slim, sizes / slim]
-        width = np.concatenate(widths)
-        return np.concatenate(middles), width, width
-    length = float(axis.edges[-1] / axis.cells - axis.edges[0] / axis.cells)
-    places = np.linspace(axis.edges[0], axis.edges[-1], min(2 * axis.cells, _PLACES) + 1)
-    sizes = length * _SIZES[axis.cells >= _SIZES]
-    middle, left, right = np.meshgrid(places, sizes, sizes, indexing="ij")
-    return middle.ravel(), left.ravel(), right.ravel()
-
-
-def _shares(axis: Axis, middles: Floats, left: Floats, right: Floats) -> Floats:
-    """Return what cells hold of clouds, shape (clouds, cells); the outermost hold all beyond."""
-    from scipy.special import ndtr
-
-    apart = axis.edges[1:-1] - middles[:, np.newaxis]
-    width = np.where(apart < 0, left[:, np.newaxis], right[:, np.newaxis])
-    # A half is as heavy as it is wide, so that the density has no step.
-    weight = 2 / (left + right)[:, np.newaxis]
-    below = ndtr(np.clip(apart / width, -40, 40))
-    part = left[:, np.newaxis] * weight / 2
-    mass = np.where(apart < 0, below * width * weight, part + (below - 0.5) * width * weight)
-    return np.diff(mass, axis=1, prepend=0.0, append=1.0)
-
-
-def _quantile(values: Floats, weights: Floats, level: float) -> float:
-    """Return the weighted quantile."""
-    order = np.argsort(values)
-    sums = np.cumsum(weights[order])
-    return float(values[order[min(int(np.searchsorted(sums, level * sums[-1])), len(order) - 1)]])
-
-
-def faint_ends(axis: Axis, noisy: Floats, cloud: Cloud, law: Law, rows: float) -> Ends:
-    """Return the reach of a cloud as bounds, and what they leave out."""
-    below = int(np.searchsorted(axis.edges, cloud.low, side="left"))
-    above = axis.cells - int(np.searchsorted(axis.edges, cloud.high, side="right")) + 1
-    outer = noisy[: max(below, 1)], noisy[::-1][: max(above, 1)]
-    left_out = sum(_left_out(part, law, rows) for part in outer)
-    return Ends(cloud.low, cloud.high, min(left_out, 1.0))
 
 
 @lru_cache(maxsize=1024)
@@ -274,8 +131,8 @@ def ends(axis: Axis, noisy: Floats, cells: tuple[int, int], law: Law, rows: floa
     above = stop - _empty(noisy[high:stop][::-1], law, rows)
     # The outermost cells hold all beyond the grid: bounds may leave out what is in them.
     outer = noisy[: max(below, 1)], noisy[min(above, axis.cells - 1) :][::-1]
-    left_out = sum(_left_out(part, law, rows) for part in outer)
-    return Ends(float(axis.edges[below]), float(axis.edges[above]), min(left_out, 1.0))
+    lost = sum(left_out(part, law, rows) for part in outer)
+    return Ends(float(axis.edges[below]), float(axis.edges[above]), min(lost, 1.0))
 
 
 def _margin(cells: int, law: Law, rows: float) -> float:
@@ -305,7 +162,7 @@ def _empty(noisy: Floats, law: Law, rows: float) -> int:
     return int(np.argmax(np.append(sums + spread, math.inf) > _LITTLE * rows))
 
 
-def _left_out(noisy: Floats, law: Law, rows: float) -> float:
+def left_out(noisy: Floats, law: Law, rows: float) -> float:
     """Return the share that these cells, counted from the end of the grid, hold at most.
 
     Where they stop hangs on the noise: so the bound is one on all sums from the end. Those of up to

@@ -20,7 +20,7 @@ PRIVATE: Literal["private"] = "private"
 Ranges = Sequence[tuple[float, float] | None]
 """What is public of each column: (low, high), or None where nothing is."""
 
-_USUAL_WIDTH = 8.0
+_USUAL_WIDTH = 24.0
 """Bandwidths that bounds are taken to be wide, before anything is known."""
 
 
