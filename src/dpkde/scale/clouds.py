@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpkde.numerics.numbers import LARGEST
 from dpkde.privacy.laws import Law
 from dpkde.scale.grids import Axis
-from dpkde.scale.windows import CHANCE, Ends, largest, left_out
+from dpkde.scale.windows import Ends, left_out, occupied
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +32,8 @@ _OCTAVES = np.arange(-96.0, 256.0, 0.5)
 """Powers of two that standard deviations of clouds on a geometric grid are."""
 _APART = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 12.0, 24.0)
 """How many standard deviations these are from zero."""
+_LOST = 30.0
+"""By what power of e a cloud is less likely than the best of them that counts no more."""
 _UNUSUAL = 1 / 10
 """How much less likely magnitudes are by powers of e, for each octave from one."""
 _REACH = 3.0
@@ -89,9 +91,10 @@ class Cloud(NamedTuple):
         kinds = [_clouds(axis)]
         if looks[0].axis.is_geometric and not axis.is_geometric:
             kinds.append(_clouds(looks[0].axis))
-        middles, left, right, likely = (np.concatenate(each) for each in zip(*kinds, strict=True))
-        fits = likely - evidence.misses(evidence.shares(middles, left, right))
-        weights = np.exp(fits - fits.max())
+        clouds = np.stack([np.concatenate(each) for each in zip(*kinds, strict=True)])
+        clouds, misses = evidence.fitting(clouds)
+        middles, left, right, likely = clouds
+        weights = np.exp(likely - misses - (likely - misses).max())
         low = _quantile(middles - _REACH * left, weights, _UNLIKELY)
         high = _quantile(middles + _REACH * right, weights, 1 - _UNLIKELY)
         # Of two half normal densities of these widths, as heavy as they are wide.
@@ -100,12 +103,12 @@ class Cloud(NamedTuple):
         if axis.is_geometric:
             return cls(max(low, -LARGEST), min(high, LARGEST), std, False)
         pair = _pair(evidence, [look.axis for look in looks])
-        if pair.fit > float((fits - likely).max()) + _PENALTY:
+        if pair.misses < float(misses.min()) - _PENALTY:
             low, high, std = min(low, pair.low), max(high, pair.high), max(std, pair.std)
-        shown = np.flatnonzero(last.noisy > largest(last.law, 1, CHANCE / axis.cells))
-        if len(shown):
+        shown = occupied(last.noisy, last.law)
+        if shown is not None:
             low = min(low, float(axis.edges[shown[0]]))
-            high = max(high, float(axis.edges[shown[-1] + 1]))
+            high = max(high, float(axis.edges[shown[1]]))
         # Which cells are asked here is public, so that less has to show.
         much = _MUCH * math.sqrt(last.law.variance)
         begins, goes_on = bool(last.noisy[0] > much), bool(last.noisy[-1] > much)
@@ -159,14 +162,30 @@ class Evidence(NamedTuple):
         """Return how far these are from the noisy sums: less the logarithm of the likelihood."""
         return np.asarray(np.abs(self.noisy - held).sum(axis=-1))
 
+    def fitting(self, clouds: Floats) -> tuple[Floats, Floats]:
+        """Return the clouds that may be, and how far each is from the noisy sums.
+
+        Rows of `clouds` are middles, widths, and logarithms of how likely they are. The finest
+        histogram leaves few of them.
+        """
+        misses, stop = np.zeros(clouds.shape[1]), len(self.noisy)
+        for axis in reversed(self.axes):
+            cells = slice(stop - axis.cells, stop)
+            held = self.rows[cells] * _shares(axis, *clouds[:3])
+            misses = misses + np.abs(self.noisy[cells] - held).sum(axis=1)
+            fits = clouds[3] - misses
+            kept = fits > fits.max() - _LOST
+            clouds, misses, stop = clouds[:, kept], misses[kept], cells.start
+        return clouds, misses
+
 
 class Pair(NamedTuple):
-    """Two clouds: where they reach, their spread together, and the logarithm of how they fit."""
+    """Two clouds: where they reach, their spread together, and how far from the sums they are."""
 
     low: float
     high: float
     std: float
-    fit: float
+    misses: float
 
 
 def _pair(evidence: Evidence, axes: Sequence[Axis]) -> Pair:
@@ -176,7 +195,7 @@ def _pair(evidence: Evidence, axes: Sequence[Axis]) -> Pair:
     even = left == right
     middles, width = middles[even], left[even]
     shares = evidence.shares(middles, width, width)
-    best = Pair(0.0, 0.0, 0.0, -math.inf)
+    best = Pair(0.0, 0.0, 0.0, math.inf)
     for part in _PARTS:
         second = np.zeros(shares.shape[1])
         for _ in range(2):
@@ -185,12 +204,12 @@ def _pair(evidence: Evidence, axes: Sequence[Axis]) -> Pair:
             misses = evidence.misses(first + (1 - part) * shares)
             other = int(np.argmin(misses))
             second = (1 - part) * shares[other]
-        if -misses[other] > best.fit:
+        if misses[other] < best.misses:
             both, parts = [one, other], np.array([part, 1 - part])
             reach, apart = _REACH * width[both], middles[one] - middles[other]
             low, high = float((middles[both] - reach).min()), float((middles[both] + reach).max())
             std = math.sqrt(float(parts @ width[both] ** 2 + parts.prod() * apart**2))
-            best = Pair(low, high, std, -float(misses[other]))
+            best = Pair(low, high, std, float(misses[other]))
     return best
 
 

@@ -67,11 +67,10 @@ def _fit(mean: float, count: int, level: float) -> Floats:
 
     mean, order = max(mean, 1e-9 * level), count - 1
     x = 2 * count * np.sqrt(mean * LEVELS) / level
-    with np.errstate(divide="ignore"):
-        bessel = np.log(ive(order, x)) + x - order * np.log(x)
-    # (x/2)^order/order!, where it is no more: of powers far below the noise.
-    small = -order * math.log(2.0) - math.lgamma(order + 1)
-    bessel = np.where(x > 1e-6 * (order + 1), bessel, small)
+    # Of powers far below the noise it is (x/2)^order/order!.
+    shows = x > 1e-6 * (order + 1)
+    bessel = np.full(len(x), -order * math.log(2.0) - math.lgamma(order + 1))
+    bessel[shows] = np.log(ive(order, x[shows])) + x[shows] - order * np.log(x[shows])
     return np.asarray(bessel - count * LEVELS / level)
 
 

@@ -60,7 +60,7 @@ MOST_ROUNDS = 5
 """How often windows are looked at, at most."""
 NOWHERE = (-1.0, 1.0)
 """Where a column is taken to be that shows no records."""
-_LITTLE, _FIRST, _NEXT, _JOINT, _ALONE = 20.0, 75.0, 150.0, 300.0, 450.0
+_LITTLE, _FIRST, _NEXT, _JOINT, _ALONE = 20.0, 75.0, 150.0, 450.0, 450.0
 """Records per standard deviation of a cell's noise that tell enough: just where most records are,
 where all are, their ends, and how rough several columns are, or one."""
 _CELLS = (16, 256)
@@ -68,17 +68,18 @@ _PER_CELL = 5.0
 _FEW_BEYOND, _MANY_BEYOND = 3.0, 0.1
 _FULL = 8
 """A window is wide enough where records fill an eighth of it."""
-_FEW, _VISIBLE = 70.0, 4.0
+_FEW, _VISIBLE = 150.0, 4.0
 """Records over noise below which histograms are faint, and below which they tell nothing."""
 _FAINT_CELLS, _LONELY, _HALF = (16, 64), 4, 0.5
+_AROUND = 0.15
+"""How much wider than a cloud its window is, to either side: what is at its ends is not normal."""
 _CHEAP = SHARES[:-1]
 _OCTAVES, _RANGE_CELLS = 24.0, 1 << 12
 _LEAST_JOINT, _MOST_JOINT, _MOST_ALONE = 5, 1 << 17, 1 << 10
 _STRENGTH, _BASE, _LEAST_BASE = 70.0, (28.0, 10.0, 6.0), 5.0
-_GROWTH = (0.75, 0.43)
+_GROWTH = (0.75, 0.43, 0.485)
 """Cells along an axis that tell most of how rough one, two or three columns are, or more, where
-records are so many times the noise; and how their number grows with that, of one column and of
-several. More cells have more noise at every frequency; fewer do not show narrow peaks."""
+records are so many times the noise; and how their number grows with that. More cells have more noise at every frequency; fewer do not show narrow peaks."""
 _LEVEL = 0.05
 """Cells of a joint histogram over the square of that: more tell nothing."""
 _UNLIKE = (-1.0, 1.5)
@@ -174,7 +175,7 @@ class Column:
             return NOWHERE
         if self.cloud is not None:  # another cloud may be beside one that was found in few cells
             low, high = self.cloud.low, self.cloud.high
-            spare = 0.0 if self.is_near else high - low
+            spare = (_AROUND if self.is_near else 1.0) * (high - low)
             return max(low - spare, -LARGEST), min(high + spare, LARGEST)
         below, above = self.beyond
         if not (self.much_is_beyond or (self.is_near and (below or above))):
@@ -370,7 +371,7 @@ class Search:
         for k, axis, counts in zip(which, axes, noisy, strict=True):
             seen = Faint(axis, counts, spend.law)
             looks = (*columns[k].looks, seen)
-            if strength < _FEW or columns[k].cloud is not None:
+            if strength < _FEW:
                 after[k] = _faint(looks, rows, enough=near)
                 continue
             cells = _found(axis, counts, spend.law, rows)
@@ -547,7 +548,7 @@ def _shape_price(budget: Budget, rows: float, columns: int) -> Price:
 def _shape_cells(strength: float, columns: int) -> int:
     """Return how many cells along an axis tell most of how rough columns are."""
     base = _BASE[columns - 1] if columns <= len(_BASE) else _LEAST_BASE
-    number = base * max(strength / _STRENGTH, 1.0) ** _GROWTH[columns > 1]
+    number = base * max(strength / _STRENGTH, 1.0) ** _GROWTH[min(columns, len(_GROWTH)) - 1]
     if columns == 1:
         return int(min(number, _MOST_ALONE))
     most = min(_LEVEL * strength**2, _MOST_JOINT) ** (1 / columns)
