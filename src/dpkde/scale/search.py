@@ -82,7 +82,7 @@ _GROWTH = (0.75, 0.43, 0.485)
 records are so many times the noise; and how their number grows with that. More cells have more noise at every frequency; fewer do not show narrow peaks."""
 _LEVEL = 0.05
 """Cells of a joint histogram over the square of that: more tell nothing."""
-_UNLIKE = (-1.0, 1.5)
+_UNLIKE = (-0.35, 0.35)
 """How much more or fewer cells an axis gets than others, by powers of e."""
 _LOCATING = 64
 _SPREAD = 8.0
@@ -590,4 +590,4 @@ def _shape(
     spend = budget.spend(SHAPE, cost.amount, cost.kind, look.bounds)
     (counts,) = _with_noise([taken(look)], budget, spend)
     noisy = counts.reshape(look.shape)
-    return Joint.of(noisy, widths, cuts, spend.law.variance, rows), widths / look.shape / 4
+    return Joint.of(noisy, widths, spend.law.variance, rows), widths / look.shape / 4

@@ -181,11 +181,10 @@ class Joint:
     powers: Floats
 
     @classmethod
-    def of(cls, noisy: Floats, widths: Floats, cuts: Floats, variance: float, rows: float) -> Joint:
-        """Return the spectrum of a noisy joint histogram.
+    def of(cls, noisy: Floats, widths: Floats, variance: float, rows: float) -> Joint:
+        """Return the spectrum of a noisy joint histogram, which has an axis per column.
 
-        `noisy` has an axis per column, `cuts` are those of the columns alone: blocks of frequencies
-        are shells of ellipsoids with these axes.
+        Blocks of frequencies are shells of ellipsoids, whose axes are as the cells are long.
         """
         level = noisy.size * variance / rows**2 + 1 / rows
         waves = np.abs(np.fft.fftn(noisy / rows)).ravel() ** 2
@@ -197,7 +196,7 @@ class Joint:
         # is known.
         first = np.argmax(numbers != 0, axis=1)
         kept = np.flatnonzero(numbers[np.arange(len(numbers)), first] > 0)
-        radii = np.sqrt(((numbers[kept] * (2 * math.pi / widths / cuts)) ** 2).sum(axis=1))
+        radii = np.sqrt(((numbers[kept] / np.array(noisy.shape)) ** 2).sum(axis=1))
         order = np.argsort(radii, kind="stable")
         kept, radii = kept[order], radii[order]
         told = smoothed(waves[kept], level, blocks(radii, *_AROUND))
