@@ -79,7 +79,8 @@ _LEAST_JOINT, _MOST_JOINT, _MOST_ALONE = 5, 1 << 17, 1 << 10
 _STRENGTH, _BASE, _LEAST_BASE = 70.0, (28.0, 10.0, 6.0), 5.0
 _GROWTH = (0.75, 0.43, 0.485)
 """Cells along an axis that tell most of how rough one, two or three columns are, or more, where
-records are so many times the noise; and how their number grows with that. More cells have more noise at every frequency; fewer do not show narrow peaks."""
+records are so many times the noise; and how their number grows with that. More cells have more
+noise at every frequency; fewer do not show narrow peaks."""
 _LEVEL = 0.05
 """Cells of a joint histogram over the square of that: more tell nothing."""
 _UNLIKE = (-0.35, 0.35)

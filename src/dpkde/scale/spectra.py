@@ -37,6 +37,9 @@ _SPARSE = 0.2
 narrow heaps come back, too, and show at most of them."""
 _ALONG, _AROUND = (1.25, 1), (1.25, 3)
 """How much frequencies of a block differ, and how many it holds at least: of a column, of all."""
+_FURTHER, _FALL, _EDGE, _FEW_COLUMNS = 2, 5.0, (0.4, 0.5), 3
+"""How far beyond what cells show powers are taken to go on, how they fall there, and from where;
+and in how many columns."""
 _HELD, _REACH = 0.99, 1.65
 """Share of the powers by which their reach is told, and what a normal density has beyond it."""
 
@@ -97,8 +100,11 @@ class Marginal:
         finest = 0.0 if between == len(waves) else width / (math.pi * max(between, 1))
         waves = waves[: max(between, 1)]
         numbers = np.arange(1.0, len(waves) + 1)
-        told = smoothed(waves, level, blocks(numbers, *_ALONG))
-        return cls(width, told / np.sinc(numbers / cells) ** 2, finest)
+        told = smoothed(waves, level, blocks(numbers, *_ALONG)) / np.sinc(numbers / cells) ** 2
+        if not finest:
+            further = np.arange(len(waves) + 1.0, _FURTHER * len(waves))
+            told = np.append(told, _beyond(numbers / cells, told, further / cells))
+        return cls(width, told, finest)
 
     @classmethod
     def normal(cls, width: float, spread: float) -> Marginal:
@@ -147,6 +153,29 @@ def _between(powers: Floats, level: float) -> int:
     return (first + int(again[0]) + 1) // 2 if len(again) else len(powers)
 
 
+def _beyond(radii: Floats, told: Floats, away: Floats) -> Floats:
+    """Return powers at frequencies that cells are too long to show, from those that they do.
+
+    In parts of what cells show, a half of which is the limit; powers go on falling as they mostly
+    do.
+    """
+    edge = (radii > _EDGE[0]) & (radii <= _EDGE[1])
+    last = max(float(told[edge].mean()), 0.0) if edge.any() else 0.0
+    return np.asarray(last * (2 * away) ** -_FALL)
+
+
+def _waves(cells: tuple[int, ...]) -> Floats:
+    """Return the numbers of all waves of a grid, in the order of its transform."""
+    numbers = np.meshgrid(*(np.fft.fftfreq(count) * count for count in cells), indexing="ij")
+    return np.stack(numbers, axis=-1).reshape(-1, len(cells))
+
+
+def _is_first(numbers: Floats) -> NDArray[np.bool_]:
+    """Tell which one of each pair of opposite waves counts; that of zero is known, and does not."""
+    first = np.argmax(numbers != 0, axis=1)
+    return np.asarray(numbers[np.arange(len(numbers)), first] > 0)
+
+
 @dataclass(frozen=True, eq=False)
 class Independent:
     """Columns that know nothing of one another."""
@@ -188,20 +217,23 @@ class Joint:
         """
         level = noisy.size * variance / rows**2 + 1 / rows
         waves = np.abs(np.fft.fftn(noisy / rows)).ravel() ** 2
-        numbers = np.stack(
-            np.meshgrid(*(np.fft.fftfreq(cells) * cells for cells in noisy.shape), indexing="ij"),
-            axis=-1,
-        ).reshape(-1, noisy.ndim)
-        # φ(−ω) is the conjugate of φ(ω): of each pair one is kept, and counts twice. That of zero
-        # is known.
-        first = np.argmax(numbers != 0, axis=1)
-        kept = np.flatnonzero(numbers[np.arange(len(numbers)), first] > 0)
+        numbers = _waves(noisy.shape)
+        kept = np.flatnonzero(_is_first(numbers))
         radii = np.sqrt(((numbers[kept] / np.array(noisy.shape)) ** 2).sum(axis=1))
         order = np.argsort(radii, kind="stable")
         kept, radii = kept[order], radii[order]
         told = smoothed(waves[kept], level, blocks(radii, *_AROUND))
         told /= np.prod(np.sinc(numbers[kept] / np.array(noisy.shape)) ** 2, axis=1)
-        frequencies = np.abs(numbers[kept]) * (2 * math.pi / widths)
+        numbers = numbers[kept]
+        if noisy.ndim <= _FEW_COLUMNS:
+            further = _waves(tuple(_FURTHER * cells for cells in noisy.shape))
+            further = further[_is_first(further)]
+            outside = (np.abs(further) > np.array(noisy.shape) / 2).any(axis=1)
+            further = further[outside]
+            away = np.sqrt(((further / np.array(noisy.shape)) ** 2).sum(axis=1))
+            told = np.append(told, _beyond(radii, told, away))
+            numbers = np.concatenate([numbers, further])
+        frequencies = np.abs(numbers) * (2 * math.pi / widths)
         return cls(float(np.prod(widths)), frequencies, 2 * told)
 
     def moments(self, transform: Transform, bandwidths: Floats) -> Moments:
