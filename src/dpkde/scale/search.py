@@ -73,7 +73,6 @@ _FEW, _VISIBLE = 150.0, 4.0
 _FAINT_CELLS, _LONELY, _HALF = (16, 64), 4, 0.5
 _AROUND = 0.15
 """How much wider than a cloud its window is, to either side: what is at its ends is not normal."""
-_CHEAP = SHARES[:-1]
 _OCTAVES, _RANGE_CELLS = 24.0, 1 << 12
 _LEAST_JOINT, _MOST_JOINT, _MOST_ALONE = 5, 1 << 17, 1 << 10
 _STRENGTH, _BASE, _LEAST_BASE = 70.0, (28.0, 10.0, 6.0), 5.0
@@ -280,7 +279,7 @@ class Search:
         bounds = Bounds(1, count, count, 1, True)
         looks = [(SCALE, self._first_price(budget, bounds, rows))]
         if not (self._is_public or self.is_alone):
-            looks.append((SCALE, price(budget, bounds, rows, _NEXT)))
+            looks.append((SCALE, _price_of_scale(budget, bounds, rows, _NEXT)))
         if self.with_shape:
             cost = _shape_price(budget, rows, count)
             if _is_worth(cost, rows, count):
@@ -295,8 +294,8 @@ class Search:
     def _first_price(self, budget: Budget, bounds: Bounds, rows: float) -> Price:
         """Return what the first histograms are paid: the last, where ranges are public."""
         if self._is_public and not self.is_alone:
-            return price(budget, bounds, rows, _NEXT)
-        return _locating_price(budget, bounds, rows)
+            return _price_of_scale(budget, bounds, rows, _NEXT)
+        return _price_of_scale(budget, bounds, rows, _FIRST)
 
     def run(self, sums: Table, budget: Budget, rows: float, taken: Taken) -> Scale:
         """Return what noisy histograms tell; `sums` are those of `first`.
@@ -358,10 +357,8 @@ class Search:
         bounds, purpose = Bounds(1, count, count, 1, True), SCALE
         if near and self.is_alone:
             purpose, cost = SHAPE, _shape_price(budget, rows, 1)
-        elif near:
-            cost = price(budget, bounds, rows, _NEXT)
         else:
-            cost = _locating_price(budget, bounds, rows)
+            cost = _price_of_scale(budget, bounds, rows, _NEXT if near else _FIRST)
         strength = rows / cost.spread
         number = _number(strength, near) if purpose == SCALE else _shape_cells(strength, 1)
         axes = tuple(Axis.uniform(*columns[k].window, number) for k in which)
@@ -532,12 +529,13 @@ def _simplex(noisy: Floats, rows: float) -> Floats:
     return np.asarray(np.maximum(noisy - excess[kept], 0.0) / rows)
 
 
-def _locating_price(budget: Budget, bounds: Bounds, rows: float) -> Price:
-    """Return what a look is paid that tells where records are: little, where that does."""
-    cost = price(budget, bounds, rows, _FIRST, _CHEAP)
-    if rows >= _FIRST * cost.spread:
-        return cost
-    return price(budget, bounds, rows, _LITTLE)
+def _price_of_scale(budget: Budget, bounds: Bounds, rows: float, enough: float) -> Price:
+    """Return what a look is paid that tells where records are; no more than it takes for a few.
+
+    Where it would take too much for so many records over the noise, clouds need but `_LITTLE`.
+    """
+    cost = price(budget, bounds, rows, enough)
+    return cost if rows >= enough * cost.spread else price(budget, bounds, rows, _LITTLE)
 
 
 def _shape_price(budget: Budget, rows: float, columns: int) -> Price:

@@ -37,7 +37,7 @@ _SPARSE = 0.2
 narrow heaps come back, too, and show at most of them."""
 _ALONG, _AROUND = (1.25, 1), (1.25, 3)
 """How much frequencies of a block differ, and how many it holds at least: of a column, of all."""
-_FURTHER, _FALL, _EDGE, _FEW_COLUMNS = 2, 5.0, (0.4, 0.5), 3
+_FURTHER, _FALL, _EDGE, _FEW_COLUMNS = 3, 4.0, (0.4, 0.5), 3
 """How far beyond what cells show powers are taken to go on, how they fall there, and from where;
 and in how many columns."""
 _HELD, _REACH = 0.99, 1.65
