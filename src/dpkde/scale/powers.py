@@ -121,4 +121,3 @@ def smoothed(waves: Floats, level: float, edges: NDArray[np.int64]) -> Floats:
     seen = np.maximum(means - level, errors)
     kept = 1 - (errors / seen) ** 2
     return np.repeat(told, counts) + (waves - np.repeat(means, counts)) * np.repeat(kept, counts)
-

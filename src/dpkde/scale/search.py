@@ -60,11 +60,11 @@ MOST_ROUNDS = 5
 """How often windows are looked at, at most."""
 NOWHERE = (-1.0, 1.0)
 """Where a column is taken to be that shows no records."""
-_LITTLE, _FIRST, _NEXT, _JOINT, _ALONE = 20.0, 75.0, 150.0, 450.0, 450.0
+_LITTLE, _FIRST, _NEXT, _JOINT, _ALONE = 20.0, 75.0, 600.0, 450.0, 450.0
 """Records per standard deviation of a cell's noise that tell enough: just where most records are,
 where all are, their ends, and how rough several columns are, or one."""
 _CELLS = (16, 256)
-_PER_CELL = 5.0
+_PER_CELL = 0.7
 _FEW_BEYOND, _MANY_BEYOND = 3.0, 0.1
 _FULL = 8
 """A window is wide enough where records fill an eighth of it."""
@@ -395,11 +395,10 @@ class Search:
             else:
                 found.append(column.cloud.ends(column.looks[-1], rows))
                 stds.append(column.cloud.std)
-            if column.cloud is None or self.is_alone:
-                variance = column.law.variance
-                alone.append(Marginal.of(column.noisy, column.width, variance, rows))
-            else:  # noise hides how rough it is
-                alone.append(Marginal.normal(column.width, stds[-1]))
+            own = Marginal.of(column.noisy, column.width, column.law.variance, rows)
+            if column.cloud is not None and not self.is_alone:  # noise hides how rough it is
+                own = replace(Marginal.normal(column.width, stds[-1]), finest=own.finest)
+            alone.append(own)
         rounded = np.array([one.finest for one in alone])
         finest = np.array([column.width / column.axis.cells / 4 for column in columns])
         spectrum: Spectrum = Independent(tuple(alone))
@@ -535,7 +534,9 @@ def _price_of_scale(budget: Budget, bounds: Bounds, rows: float, enough: float) 
     Where it would take too much for so many records over the noise, clouds need but `_LITTLE`.
     """
     cost = price(budget, bounds, rows, enough)
-    return cost if rows >= enough * cost.spread else price(budget, bounds, rows, _LITTLE)
+    return (
+        cost if rows >= min(enough, _FIRST) * cost.spread else price(budget, bounds, rows, _LITTLE)
+    )
 
 
 def _shape_price(budget: Budget, rows: float, columns: int) -> Price:
@@ -589,4 +590,6 @@ def _shape(
     spend = budget.spend(SHAPE, cost.amount, cost.kind, look.bounds)
     (counts,) = _with_noise([taken(look)], budget, spend)
     noisy = counts.reshape(look.shape)
-    return Joint.of(noisy, widths, spend.law.variance, rows), widths / look.shape / 4
+    finest = np.array([one.finest for one in alone])
+    spectrum = Joint.of(noisy, widths, finest, spend.law.variance, rows)
+    return spectrum, widths / look.shape / 4

@@ -32,7 +32,7 @@ _ATOMS = 0.05
 """|φ|² at very high frequencies from which on values count as rounded."""
 _LATTICE = 32
 """Powers that it takes to tell rounded values from a cloud narrower than a cell."""
-_SPARSE = 0.2
+_SPARSE = 0.35
 """Share of high frequencies at which rounded values show: less, the more values there are. A few
 narrow heaps come back, too, and show at most of them."""
 _ALONG, _AROUND = (1.25, 1), (1.25, 3)
@@ -210,15 +210,20 @@ class Joint:
     powers: Floats
 
     @classmethod
-    def of(cls, noisy: Floats, widths: Floats, variance: float, rows: float) -> Joint:
+    def of(
+        cls, noisy: Floats, widths: Floats, finest: Floats, variance: float, rows: float
+    ) -> Joint:
         """Return the spectrum of a noisy joint histogram, which has an axis per column.
 
         Blocks of frequencies are shells of ellipsoids, whose axes are as the cells are long.
+        `finest` are those of the columns: frequencies beyond tell of their rounding.
         """
         level = noisy.size * variance / rows**2 + 1 / rows
         waves = np.abs(np.fft.fftn(noisy / rows)).ravel() ** 2
         numbers = _waves(noisy.shape)
-        kept = np.flatnonzero(_is_first(numbers))
+        # 0 where values are not rounded: all tell of the density then.
+        most = widths / (math.pi * np.maximum(finest, 1e-300))
+        kept = np.flatnonzero(_is_first(numbers) & (np.abs(numbers) <= most).all(axis=1))
         radii = np.sqrt(((numbers[kept] / np.array(noisy.shape)) ** 2).sum(axis=1))
         order = np.argsort(radii, kind="stable")
         kept, radii = kept[order], radii[order]
@@ -229,7 +234,7 @@ class Joint:
             further = _waves(tuple(_FURTHER * cells for cells in noisy.shape))
             further = further[_is_first(further)]
             outside = (np.abs(further) > np.array(noisy.shape) / 2).any(axis=1)
-            further = further[outside]
+            further = further[outside & (np.abs(further) <= most).all(axis=1)]
             away = np.sqrt(((further / np.array(noisy.shape)) ** 2).sum(axis=1))
             told = np.append(told, _beyond(radii, told, away))
             numbers = np.concatenate([numbers, further])
