@@ -68,8 +68,9 @@ _PER_CELL = 0.7
 _FEW_BEYOND, _MANY_BEYOND = 3.0, 0.1
 _FULL = 8
 """A window is wide enough where records fill an eighth of it."""
-_FEW, _VISIBLE = 150.0, 4.0
-"""Records over noise below which histograms are faint, and below which they tell nothing."""
+_FEW, _FEW_NEAR, _VISIBLE = 150.0, 75.0, 4.0
+"""Records over noise below which histograms are faint where records are sought, and where they are
+known to be; and below which they tell nothing."""
 _FAINT_CELLS, _LONELY, _HALF = (16, 64), 4, 0.5
 _AROUND = 0.15
 """How much wider than a cloud its window is, to either side: what is at its ends is not normal."""
@@ -331,7 +332,7 @@ class Search:
         columns = []
         for k, pair in enumerate(self.ranges):
             seen = Faint(axes[k], noisy[k], spend.law)
-            if strength < _FEW:
+            if _is_faint(strength, near=False):
                 columns.append(_faint((seen,), rows, enough=not self.is_alone))
                 continue
             cells = _found(*seen, rows)
@@ -369,7 +370,7 @@ class Search:
         for k, axis, counts in zip(which, axes, noisy, strict=True):
             seen = Faint(axis, counts, spend.law)
             looks = (*columns[k].looks, seen)
-            if strength < _FEW:
+            if _is_faint(strength, near):
                 after[k] = _faint(looks, rows, enough=near)
                 continue
             cells = _found(axis, counts, spend.law, rows)
@@ -428,9 +429,14 @@ def _cells(strength: float) -> int:
     return int(min(max(2 ** round(math.log2(max(strength / _PER_CELL, 1.0))), least), most))
 
 
+def _is_faint(strength: float, near: bool) -> bool:
+    """Tell whether noise is large against the records."""
+    return strength < (_FEW_NEAR if near else _FEW)
+
+
 def _number(strength: float, near: bool) -> int:
     """Return how many cells a column gets: more where records are sought in a wide window."""
-    if strength >= _FEW:
+    if not _is_faint(strength, near):
         return _cells(strength) if near else max(_cells(strength), _LOCATING)
     least, most = _FAINT_CELLS
     number = int(min(max(2 ** round(math.log2(max(1.5 * strength, 1.0))), least), most))
