@@ -310,7 +310,7 @@ def test_the_commands_tell_it(
     monkeypatch.chdir(tmp_path)
     np.save("wide.npy", 2 * SQUARE)
     np.save("square.npy", SQUARE)
-    options = ["--bounds", "0:1", "--bandwidth", "0.2", "--epsilon", "1", "-o", "r.dpkde"]
+    options = ["--bounds", "0:1,...", "--bandwidth", "0.2", "--epsilon", "1", "-o", "r.dpkde"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         code, _, err = dpkde_("publish", "wide.npy", *options, capsys=capsys)
@@ -336,7 +336,7 @@ def test_the_commands_tell_it(
     assert dpkde_("query", "r.dpkde", "0.5,0.5", capsys=capsys)[2] == ""
     _, out, _ = dpkde_("inspect", "r.dpkde", "--json", capsys=capsys)
     assert json.loads(out)["troubles"] == []
-    few = ["--bounds", "0:1", "--bandwidth", "0.2", "--epsilon", "0.001", "-o", "r.dpkde"]
+    few = ["--bounds", "0:1,...", "--bandwidth", "0.2", "--epsilon", "0.001", "-o", "r.dpkde"]
     _, _, err = dpkde_("publish", "square.npy", *few, "--expected-rows", "1e7", capsys=capsys)
     assert "this release says next to nothing" in err
     assert "--columns, --thousands, --decimal" in err

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from dpkde.cli.options import SETTLED, Options, arguments_of, rows
 from dpkde.errors import ParameterError
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from dpkde.kernels import Kernel
     from dpkde.space.domain import Domain
     from dpkde.tables import Source
+
+Item = TypeVar("Item")
+
+REST = "..."
+"""Behind the last of several: it is meant for all columns that are left."""
 
 
 def table(name: str, options: Options) -> Any:
@@ -76,6 +81,40 @@ def pairs(value: Any, what: str = "bounds") -> list[tuple[float, float]]:
             f"{what} must be low:high for each column, separated by commas, such as 0:1,-5:5; "
             f"got {value!r}"
         ) from None
+
+
+def for_each(items: list[Item], rest: bool, dim: int | None, flag: str) -> list[Item]:
+    """Return one item for each column, where the last may be meant for all that are left.
+
+    One alone is refused where there are several columns: bounds of the wrong column would move all
+    of its records, and ε would be spent before anybody sees it.
+
+    >>> for_each(["0:9", "0:1"], True, 4, "--bounds")
+    ['0:9', '0:1', '0:1', '0:1']
+    """
+    if rest and dim is None:
+        raise ParameterError(
+            f"{flag} ends in {REST}, and nothing says how many columns there are: name them by "
+            "--columns"
+        )
+    if len(items) == 1 and not rest and dim not in (None, 1):
+        raise ParameterError(
+            f"{flag} has one low:high for {dim} columns: write one for each, separated by commas; "
+            f"0:1,{REST} is 0:1 for all"
+        )
+    return items + items[-1:] * (dim - len(items) if rest and dim is not None else 0)
+
+
+def without_rest(value: Any) -> tuple[Any, bool]:
+    """Return what was typed or stands in a list, and whether ``...`` came last, which is left out.
+
+    >>> without_rest("0:9,0:1,..."), without_rest("0:1"), without_rest([[0, 1], "..."])
+    (('0:9,0:1', True), ('0:1', False), ([[0, 1]], True))
+    """
+    if isinstance(value, list):
+        return (value[:-1], True) if value[1:] and value[-1] == REST else (value, False)
+    before, comma, last = str(value).rpartition(",")
+    return (before, True) if comma and last.strip() == REST else (value, False)
 
 
 def names(value: Any) -> list[str] | None:
@@ -138,7 +177,7 @@ def check_settled(options: Options) -> None:
 
 
 def domain_of(options: Options, dim: int | None) -> Domain | Literal["private"]:
-    """Return the domain that was declared; one pair of bounds serves all columns."""
+    """Return the domain that was declared."""
     from dpkde.scale.wish import PRIVATE
     from dpkde.space.domain import Box, as_domain
 
@@ -150,9 +189,8 @@ def domain_of(options: Options, dim: int | None) -> Domain | Literal["private"]:
         if options["outside"] is not None:
             raise ParameterError("--outside goes with --bounds")
         return as_domain(None)
-    bounds = pairs(options["bounds"])
-    if len(bounds) == 1 and dim is not None:
-        bounds = bounds * dim
+    typed, rest = without_rest(options["bounds"])
+    bounds = for_each(pairs(typed), rest, dim, "--bounds")
     return Box(bounds, options["outside"] or "clip", columns=names(options["columns"]))
 
 
@@ -176,14 +214,15 @@ def kernel_of(options: Options) -> Kernel:
 def ranges_of(value: Any, dim: int | None) -> list[tuple[float, float] | None] | None:
     """Return public ranges; ``-`` stands for a column of which nothing is public.
 
-    >>> ranges_of("-180:180,-", 2), ranges_of("0:1", 2)
+    >>> ranges_of("-180:180,-", 2), ranges_of("0:1,...", 2)
     ([(-180.0, 180.0), None], [(0.0, 1.0), (0.0, 1.0)])
     """
     if value is None:
         return None
-    parts = value if isinstance(value, list) else str(value).split(",")
+    typed, rest = without_rest(value)
+    parts = typed if isinstance(typed, list) else str(typed).split(",")
     ranges = [None if part in ("-", None) else pairs([part], "ranges")[0] for part in parts]
-    return ranges * dim if len(ranges) == 1 and dim is not None else ranges
+    return for_each(ranges, rest, dim, "--ranges")
 
 
 def kernel_named(text: str, bandwidth: Any) -> Kernel:
