@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 import dpkde
 from commands import dpkde_
 from contracts.rigged import install
-from dpkde.kernels import ProductKernel
 from dpkde.privacy.laws import Law
 from dpkde.release import troubles as troubling
 from dpkde.release.parts import ExpectedRows
@@ -146,52 +145,6 @@ def test_margins() -> None:
         spread = math.sqrt(law.variance)
         assert 6000 / 2 + law.margin(1e-9) < 4000
         assert 4000 - law.margin(1e-9) > troubling.FEW * spread
-
-
-def test_the_share_at_a_face() -> None:
-    """About right for a heap of a known share: here one of 30%, the others spread evenly."""
-    points = SQUARE.copy()
-    points[:1200, 0] = -5.0
-    release = published(points, {"epsilon": 4})
-    share = troubling.heap(release, 0, 0)
-    assert share is not None
-    assert abs(share - 0.3) < 0.05
-    assert troubling.heap(release, 0, 1) is None
-
-
-@pytest.mark.parametrize("kernel", [KERNEL.shape, dpkde.Laplacian(1.0)], ids=lambda k: k.name)
-def test_what_a_kernel_carries_across_a_face(kernel: ProductKernel) -> None:
-    """By slow sums; and heaps beside records that lie evenly, or fall off, are told as they are."""
-    profile = troubling.Profile(kernel, 9.0)
-    u = np.linspace(0, 400, 400_001)
-    weights = kernel.profile(u) / (2 * np.trapezoid(kernel.profile(u), u))
-    tail = 0.5 - np.concatenate([[0.0], np.cumsum((weights[1:] + weights[:-1]) / 2 * np.diff(u))])
-    assert profile.beyond(0.7) == pytest.approx(np.interp(0.7, u, tail), abs=2e-3)
-    inside = u <= 9
-    for fall in (0.0, 0.5):
-        slow = np.trapezoid(np.exp(-fall * u[inside]) * tail[inside], u[inside])
-        assert profile.carried(fall) == pytest.approx(slow, rel=1e-2)
-
-    def share(start: float, stop: float, fall: float, heap: float) -> float:
-        """Return the share between two distances from the face, inwards."""
-        places = np.linspace(0.0, 9.0, 3001)
-        density = np.exp(-fall * places)
-        density *= (1 - heap) / np.trapezoid(density, places)
-        of_one = np.where(
-            places >= start,
-            1 - np.interp(places - start, u, tail),
-            np.interp(start - places, u, tail),
-        ) - np.where(
-            places >= stop, 1 - np.interp(places - stop, u, tail), np.interp(stop - places, u, tail)
-        )
-        at_face = np.interp(start, u, tail) - np.interp(stop, u, tail)
-        return float(np.trapezoid(density * of_one, places) + heap * at_face)
-
-    for fall, heap in itertools.product((0.0, 0.3, 0.8), (0.0, 0.2, 0.6)):
-        over = share(0.0, 1e9, fall, heap)
-        over = 1 - over  # all the rest is beyond the face
-        told = profile.heaped(over, share(2, 3, fall, heap), share(3, 4, fall, heap))
-        assert abs(told - heap) < 0.08
 
 
 def test_publish_warns_and_loading_does_not(tmp_path: Path) -> None:

@@ -15,9 +15,11 @@ from dpkde.errors import ParameterError
 from dpkde.numerics.numbers import is_real
 from dpkde.release.boxes import number_of
 from dpkde.release.differences import whole_of
+from dpkde.release.heaps import heap_shows, tells_heaps
 from dpkde.release.maps import centers_of, check_space, ends_of, grid, sizes_of
 from dpkde.release.parts import ColumnTypes
 from dpkde.release.polygons import northing_first
+from dpkde.space.domain import Box
 from dpkde.space.frame import Frame
 from dpkde.space.moments import DATE, INSTANT, NUMBER, ColumnType
 
@@ -57,6 +59,9 @@ class Layer:
         What values are, in words.
     turned
         Whether the first of two columns goes up and the second across, as latitude and longitude.
+    faces
+        Bounds at which records are heaped, where what is drawn looks like a mode: for each the
+        number of the column, and the place.
     """
 
     axes: tuple[Floats, ...]
@@ -68,6 +73,7 @@ class Layer:
     types: tuple[ColumnType, ...]
     unit: str
     turned: bool = False
+    faces: tuple[tuple[int, float], ...] = ()
 
     @property
     def caveat(self) -> str | None:
@@ -174,7 +180,28 @@ def layer_of(release: Answering, kept: tuple[int, ...], wish: Wish) -> Layer:
         values = density.kde_on_grid(axes) / integral
     types = tuple(types_of(release)[column] for column in kept)
     unit, turned = unit_of(scale, names, types), len(kept) == 2 and northing_first(names)
-    return Layer(axes, ends, values, noise, band, names, types, unit, turned)
+    faces = faces_of(release, kept, ends)
+    return Layer(axes, ends, values, noise, band, names, types, unit, turned, faces)
+
+
+def faces_of(
+    release: Answering, kept: Sequence[int], ends: Sequence[tuple[float, float]]
+) -> tuple[tuple[int, float], ...]:
+    """Return the bounds in a picture at which records are heaped, as those from beyond them are."""
+    if not tells_heaps(release):
+        return ()
+    domain = release.domain
+    assert isinstance(domain, Box)  # it tells heaps
+    faces = [
+        (place, float(bounds[column]), column, side)
+        for place, column in enumerate(kept)
+        for side, bounds in enumerate((domain.low, domain.high))
+    ]
+    return tuple(
+        (place, face)
+        for place, face, column, side in faces
+        if ends[place][0] <= face <= ends[place][1] and heap_shows(release, column, side)
+    )
 
 
 def _known(density: Density | None) -> Density:
