@@ -341,7 +341,7 @@ def test_notes_are_alike(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = ["publish", "t.csv", "-o", "r", *USUAL, *SPLINE]
     for count, noted in ((1, True), (10**6, False)):
         words = alike(monkeypatch, folder, typed, count=count)[2]
-        assert words.startswith("dpkde: note: about 1 records") is noted
+        assert words.startswith("dpkde: note: about 1 record,") is noted
 
 
 @pytest.mark.parametrize(("option", "number"), _cases("sketch"))

@@ -69,6 +69,9 @@ MOST_EPSILON = Fraction(10)
 STATED = Fraction(1, 10**6)
 """The δ at which a declared ρ is told as ε."""
 _PLACES = 64
+_CHECK = (
+    "before another release, dpkde check (for the curator alone) tells what becomes of the rows"
+)
 
 
 @dataclass(frozen=True)
@@ -112,13 +115,13 @@ def _few_records(release: Release) -> Iterator[Trouble]:
     spread = deviation(release, "count")
     if release.count < FEW * spread:
         unit = "; under unit= only where there is an id" if release.plan.unit.name else ""
+        number = "1 record" if release.count == 1 else f"{release.count:,} records"
         yield Trouble(
             "few-records",
-            f"about {release.count} records, give or take {spread:.3g}: this release says next to "
-            "nothing",
+            f"about {number}, give or take {spread:.3g}: this release says next to nothing",
             "rows count only where every column is a finite number (see columns=, thousands=, "
             "decimal=), and records of text only with as many fields as the header has (see "
-            f"delimiter=){unit}",
+            f"delimiter=){unit}; {_CHECK}",
         )
 
 
@@ -129,8 +132,7 @@ def _fewer(release: Release) -> Iterator[Trouble]:
             "fewer",
             f"about {release.count:,} records, and {expected.rows:,} were expected",
             "rows count only where every column is a finite number, inside the bounds if those "
-            "outside are dropped; before another release, dpkde check (for the curator alone) "
-            "tells what becomes of the rows",
+            f"outside are dropped; {_CHECK}",
         )
 
 
