@@ -289,7 +289,7 @@ def test_the_last_bounds_may_be_meant_for_all_columns_that_are_left(
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --settings wrong.toml", "no such setting"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --frobnicate", "frobnicate"),
         ("publish - -o r --bandwidth 1 --epsilon 1", "no header"),
-        ("query r.dpkde 1,2,3", "has 2 columns; the point 1,2,3 has 3"),
+        ("query r.dpkde 1,2,3", "has 2 columns, lon,lat; the point 1,2,3 has 3"),
         ("query r.dpkde 1 2", "write the numbers of one point with commas between them"),
         ("query r.dpkde one,two", "numbers separated"),
         ("query empty 1,2", "empty is not a dpkde file, or is damaged: it is empty"),
