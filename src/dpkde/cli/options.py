@@ -213,8 +213,8 @@ TABLE = (
     Option("dim", "plan", int, "Number of columns, if no other option tells it."),
     Option("bounds", "data", str,
            "Public bounds, low:high for each column: -74.1:-73.15,40.5:40.9. 0:1,... is 0:1 "
-           "for all. Never take them from the data. Or: private, to have them found privately.",
-           also=(list,)),
+           "for all. Never take them from the data. Or: private, to have them found privately; "
+           "none, to do without, which suits many columns.", also=(list,)),
     Option("ranges", "data", str,
            "With --bounds private: what is public of each column, low:high, or - for nothing, as "
            "in -180:180,-. 0:1,... is 0:1 for all. Finding less costs less.", also=(list,)),

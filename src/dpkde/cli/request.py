@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from dpkde.space.domain import Domain
     from dpkde.tables import Source
 
+FEW_COLUMNS = 4
+"""Up to so many the error without bounds is often many times larger."""
+NONE = "none"
+"""In place of bounds: records can be anywhere."""
+
 Item = TypeVar("Item")
 
 REST = "..."
@@ -185,13 +190,28 @@ def domain_of(options: Options, dim: int | None) -> Domain | Literal["private"]:
         if options["outside"] is not None:
             raise ParameterError("--outside goes with public --bounds; private ones clip")
         return PRIVATE
-    if options["bounds"] is None:
+    if options["bounds"] in (None, NONE):
         if options["outside"] is not None:
             raise ParameterError("--outside goes with --bounds")
         return as_domain(None)
     typed, rest = without_rest(options["bounds"])
     bounds = for_each(pairs(typed), rest, dim, "--bounds")
     return Box(bounds, options["outside"] or "clip", columns=names(options["columns"]))
+
+
+def check_bounded(options: Options, dim: int | None) -> None:
+    """Refuse few columns for which nothing is said of bounds, before anything is spent.
+
+    Who forgot them would learn from the release what they are good for, with ε gone.
+    """
+    if options["bounds"] is not None or dim is None or dim > FEW_COLUMNS:
+        return
+    if kernel_of(options).home == "space":
+        raise ParameterError(
+            "--bounds is needed: where records can be, low:high for each column, from what is "
+            "known in public; private has them found for a share of ε, and none does without, "
+            "which suits many columns and not few"
+        )
 
 
 def kernel_of(options: Options) -> Kernel:
