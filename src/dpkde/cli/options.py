@@ -162,7 +162,7 @@ TABLE = (
     Option("shape", "grid", str, "Number of places per column: 200x100, or one number for all.",
            default=...),
     Option("extent", "grid", str,
-           "Bounds of the map, low:high for each column; one pair serves all. Default: the "
+           "Bounds of the map, low:high for each column; 0:1,... is 0:1 for all. Default: the "
            "release's."),
     Option("crs", "grid", str,
            "For .tif: the coordinate system of the columns, such as EPSG:4326."),
@@ -182,8 +182,8 @@ TABLE = (
            "has one (spline).", off=True),
     Option("outlines", "plot", Path, "Lines, polygons and points to draw on a map: GeoJSON."),
     Option("extent", "plot", str,
-           "Bounds of the picture, low:high for each column drawn; one pair serves all. Default: "
-           "the release's."),
+           "Bounds of the picture, low:high for each column drawn; 0:1,... is 0:1 for all. "
+           "Default: the release's."),
     Option("shape", "plot", str,
            "Number of places per column: 200x100, or one number for all. Default: as fine as the "
            "kernel asks for."),

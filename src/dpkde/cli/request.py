@@ -58,8 +58,8 @@ def kind_of(name: str) -> str | None:
     return container.kind_of(path) or claimed
 
 
-def numbers(value: Any, what: str) -> list[float]:
-    """Return numbers that were typed with commas, or stand in a list.
+def numbers(value: Any, what: str, words: str = "") -> list[float]:
+    """Return numbers that were typed with commas, or stand in a list; `words` may stand for them.
 
     >>> numbers("1,2.5", "bandwidth")
     [1.0, 2.5]
@@ -68,7 +68,9 @@ def numbers(value: Any, what: str) -> list[float]:
     try:
         return [float(part) for part in parts]
     except (TypeError, ValueError):
-        raise ParameterError(f"{what} must be numbers separated by commas, got {value!r}") from None
+        raise ParameterError(
+            f"{what} must be numbers separated by commas{words}, got {value!r}"
+        ) from None
 
 
 def pairs(value: Any, what: str = "bounds") -> list[tuple[float, float]]:
@@ -83,8 +85,8 @@ def pairs(value: Any, what: str = "bounds") -> list[tuple[float, float]]:
         return [(float(low), float(high)) for low, high in ends]
     except (TypeError, ValueError):
         raise ParameterError(
-            f"{what} must be low:high for each column, separated by commas, such as 0:1,-5:5; "
-            f"got {value!r}"
+            f"{what} must be low:high for each column, separated by commas, such as 0:1,-5:5"
+            f"{', or private' if what == 'bounds' else ''}; got {value!r}"
         ) from None
 
 
@@ -283,7 +285,7 @@ def kernel_named(text: str, bandwidth: Any) -> Kernel:
     elif isinstance(bandwidth, str) and bandwidth.strip() in RULES:
         parameters["bandwidth"] = bandwidth.strip()
     else:
-        widths = numbers(bandwidth, "--bandwidth")
+        widths = numbers(bandwidth, "--bandwidth", f", or one of {', '.join(RULES)}")
         parameters["bandwidth"] = widths[0] if len(widths) == 1 else widths
     return kind(**parameters)
 
