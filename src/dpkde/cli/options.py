@@ -156,6 +156,7 @@ TABLE = (
     Option("plain", "mass", bool,
            "Answer without the model that was fitted to the release, if there is one."),
     Option("format", "mass", Format, "csv, or json: one object per line.", default=Format.CSV),
+    Option("quiet", "mass", bool, "Show no notes.", short=("-q",)),
     Option("output", "grid", Path,
            "The file to write: .csv, .parquet, .npy or .tif. An old file of that name is replaced.",
            short=("-o",), default=...),

@@ -15,11 +15,10 @@ from dpkde.errors import ParameterError
 from dpkde.numerics.numbers import is_real
 from dpkde.release.boxes import number_of
 from dpkde.release.differences import whole_of
-from dpkde.release.heaps import heap_shows, tells_heaps
+from dpkde.release.heaps import shown_heaps
 from dpkde.release.maps import centers_of, check_space, ends_of, grid, sizes_of
 from dpkde.release.parts import ColumnTypes
 from dpkde.release.polygons import northing_first
-from dpkde.space.domain import Box
 from dpkde.space.frame import Frame
 from dpkde.space.moments import DATE, INSTANT, NUMBER, ColumnType
 
@@ -188,19 +187,9 @@ def faces_of(
     release: Answering, kept: Sequence[int], ends: Sequence[tuple[float, float]]
 ) -> tuple[tuple[int, float], ...]:
     """Return the bounds in a picture at which records are heaped, as those from beyond them are."""
-    if not tells_heaps(release):
-        return ()
-    domain = release.domain
-    assert isinstance(domain, Box)  # it tells heaps
-    faces = [
-        (place, float(bounds[column]), column, side)
-        for place, column in enumerate(kept)
-        for side, bounds in enumerate((domain.low, domain.high))
-    ]
+    faces = [(list(kept).index(face.column), face.place) for face in shown_heaps(release, kept)]
     return tuple(
-        (place, face)
-        for place, face, column, side in faces
-        if ends[place][0] <= face <= ends[place][1] and heap_shows(release, column, side)
+        (number, place) for number, place in faces if ends[number][0] <= place <= ends[number][1]
     )
 
 

@@ -18,8 +18,9 @@ All of it is read off what was published, and costs no privacy.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,28 @@ def heap(release: Answering, axis: int, side: int) -> float | None:
     if profile.heaped(float(low[0]), float(high[1]), *low[2:].tolist()) < least:
         return None
     return float(min(share, 1.0))
+
+
+class Face(NamedTuple):
+    """A face of the box: a column, which of its two bounds (0: the lower one), and its place."""
+
+    column: int
+    side: int
+    place: float
+
+
+def shown_heaps(release: Answering, columns: Sequence[int] | None = None) -> list[Face]:
+    """Return the faces at which a heap shows, of all columns or of some."""
+    if not tells_heaps(release):
+        return []
+    domain = release.domain
+    assert isinstance(domain, Box)  # it tells heaps
+    return [
+        Face(column, side, float(bounds[column]))
+        for column in (range(release.dim) if columns is None else columns)
+        for side, bounds in enumerate((domain.low, domain.high))
+        if heap_shows(release, column, side)
+    ]
 
 
 def heap_shows(release: Answering, axis: int, side: int) -> bool:
