@@ -132,7 +132,7 @@ def test_a_bound_where_records_are_heaped_is_thick(monkeypatch: pytest.MonkeyPat
     plan = dpkde.plan(**settings, epsilon=4, expected_rows=4000, columns=["lat", "lon"])
     heaped, plain = (dpkde.publish(rows, plan=plan, epsilon=4) for rows in (points, POINTS[:, :2]))
     assert not any(trouble.code == "at-bounds" for trouble in plain.troubles)
-    east, remark = [([1.0], [0.0, 1.0])], "thick edge: records heaped or moved there"
+    east, remark = [([1.0], [0.0, 1.0])], "thick edge: heaped or moved there"
     for drawn in (heaped.plot(), heaped.plot("lon"), dpkde.plot_difference(plain, heaped)):
         ax = drawn.axes[0]
         assert _thick(ax) == east  # longitudes go across, though they are the second column

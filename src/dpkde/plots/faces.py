@@ -31,4 +31,4 @@ def draw_faces(ax: Any, layer: Layer, style: Style) -> list[str]:
             zorder=3,  # above the frame
             label="heaped",
         )
-    return ["thick edge: records heaped or moved there"] if layer.faces else []
+    return ["thick edge: heaped or moved there"] if layer.faces else []
