@@ -118,7 +118,7 @@ def _few_records(release: Release) -> Iterator[Trouble]:
         number = "1 record" if release.count == 1 else f"{release.count:,} records"
         yield Trouble(
             "few-records",
-            f"about {number}, give or take {spread:.3g}: this release says next to nothing",
+            f"about {number}, give or take {spread:,.1f}: this release says next to nothing",
             "rows count only where every column is a finite number (see columns=, thousands=, "
             "decimal=), and records of text only with as many fields as the header has (see "
             f"delimiter=){unit}; {_CHECK}",
