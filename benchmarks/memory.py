@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 COMMAND = [sys.executable, "-m", "dpkde", "publish"]
-OPTIONS = ["--bounds", "-5:5", "--bandwidth", "10", "--epsilon", "1", "-q"]
+OPTIONS = ["--bounds", "-5:5,...", "--bandwidth", "10", "--epsilon", "1", "-q"]
 LIMIT = 1 << 30
 
 

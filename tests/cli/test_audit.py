@@ -34,7 +34,7 @@ SPLINE = ["--family", "spline", "--degree", "1", "--spacing", "1"]
 
 def test_a_table_of_ones_own_is_for_the_curators_eyes(table: str, capsys: Printed) -> None:
     before = sorted(Path().iterdir())
-    code, out, err = dpkde_("audit", table, "--bounds", "0:1", *USUAL, *SPLINE, capsys=capsys)
+    code, out, err = dpkde_("audit", table, "--bounds", "0:1,...", *USUAL, *SPLINE, capsys=capsys)
     assert (code, err) == (0, "")
     assert "transcripts: 7 of 7 alike\n" in out
     assert "audits: 2 of 2 not refuted\n" in out
@@ -85,7 +85,7 @@ def test_a_share_planned_from_n_is_a_defect(
         return int(noisy_count(totals, choice, view, errand))
 
     monkeypatch.setattr(road, "_noisy_count", share_of_n)
-    code, out, err = dpkde_("audit", table, "--bounds", "0:1", *USUAL, capsys=capsys)
+    code, out, err = dpkde_("audit", table, "--bounds", "0:1,...", *USUAL, capsys=capsys)
     assert (code, err) == (1, f"dpkde: {DEFECTIVE}\n")
     assert "no records: NOT ALIKE\n" in out
     assert "asked: " in out
@@ -134,9 +134,9 @@ def test_wrong_use(options: list[str], words: str, capsys: Printed) -> None:
 
 
 def test_a_release_is_no_table(table: str, capsys: Printed) -> None:
-    typed = ["publish", table, "-o", "r.dpkde", "--bounds", "0:1", *USUAL[:4]]
+    typed = ["publish", table, "-o", "r.dpkde", "--bounds", "0:1,...", *USUAL[:4]]
     assert dpkde_(*typed, capsys=capsys)[0] == 0
-    code, _, err = dpkde_("audit", "r.dpkde", "--bounds", "0:1", *USUAL, capsys=capsys)
+    code, _, err = dpkde_("audit", "r.dpkde", "--bounds", "0:1,...", *USUAL, capsys=capsys)
     assert code == 2
     assert "is a dpkde-release file, and not a table" in err
 
@@ -145,7 +145,7 @@ def test_a_table_with_bad_cells_and_one_without_rows(table: str, capsys: Printed
     for text in ("lon,lat\n0.5,x\n,\n0.1,0.2\n", "lon,lat\n"):
         Path("few.csv").write_text(text)
         for adjacency in ("add-remove", "replace"):
-            typed = ["audit", "few.csv", "--bounds", "0:1", "--adjacency", adjacency]
+            typed = ["audit", "few.csv", "--bounds", "0:1,...", "--adjacency", adjacency]
             code, out, _ = dpkde_(*typed, *USUAL, *SPLINE, capsys=capsys)
             assert code == 0, out
 

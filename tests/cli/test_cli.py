@@ -111,7 +111,7 @@ def test_settings_files(table: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_pilot_is_foretold_stated_and_can_be_left_out(
     table: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    release = ["--columns", "lon,lat", "--bounds", "0:1", "--bandwidth", "0.1", "--epsilon", "20"]
+    release = ["--columns", "lon,lat", "--bounds=0:1,...", "--bandwidth", "0.1", "--epsilon", "20"]
     planned = ["plan", *release, "--expected-rows", "2000"]
     assert "pilot: publish pays 2% of the budget" in dpkde_(*planned, capsys=capsys)[1]
     assert "pilot" not in dpkde_(*planned, "--no-pilot", capsys=capsys)[1]
@@ -155,7 +155,7 @@ def test_plan_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
     code, out, _ = dpkde_(*free, capsys=capsys)
     assert "spline: not here, the domain has no bounds" in out
     assert "chosen: fourier, since no other family can be used here" in out
-    many = ["plan", "--dim", "20", "--bandwidth", "1", "--bounds", "0:1", "--epsilon", "0.05"]
+    many = ["plan", "--dim", "20", "--bandwidth", "1", "--bounds", "0:1,...", "--epsilon", "0.05"]
     code, out, _ = dpkde_(*many, "--expected-rows", "1000", capsys=capsys)
     assert "chosen: fourier, since the bias of spline may be far larger than is told" in out
 
@@ -205,19 +205,40 @@ def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
         assert text in out
 
 
+def test_the_last_bounds_may_be_meant_for_all_columns_that_are_left(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("s.toml").write_text('bounds = [[0, 2], "..."]\n')
+    for typed, bounds in (
+        ("--bounds 0:2,...", [(0, 2), (0, 2)]),
+        ("--bounds -1:1,0:2,...", [(-1, 1), (0, 2)]),
+        ("--settings s.toml", [(0, 2), (0, 2)]),
+    ):
+        rest = [*typed.split(), "--bandwidth", "0.2", "--epsilon", "1", "-o", "r.dpkde"]
+        code, _, err = dpkde_("publish", table, *rest, capsys=capsys)
+        assert code == 0, err
+        domain = dpkde.Release.load("r.dpkde").domain
+        assert isinstance(domain, dpkde.Box)
+        assert [*zip(domain.low, domain.high, strict=True)] == bounds
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("publish t.csv -o r --bounds 1:0,0:1 --bandwidth 0.2 --epsilon 1", "reversed"),
+        ("publish t.csv -o r --bounds 0:1 --bandwidth 0.2 --epsilon 1", "one low:high for 2"),
+        ("plan --bounds 0:1,... --bandwidth 0.2 --epsilon 1", "name them by --columns"),
+        ("publish t.csv -o r --bandwidth 0.2 --epsilon 1", "--bounds is needed"),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --outside drop --bounds none", "goes with"),
         ("publish t.csv -o r --bounds 0:1:2 --bandwidth 0.2 --epsilon 1", "low:high"),
         ("publish t.csv -o r --bounds 0:1,0:1,0:1 --bandwidth 0.2 --epsilon 1", "does not agree"),
-        ("publish t.csv -o r --bounds 0:1 --bandwidth 0.2 --epsilon 0", "epsilon must be positive"),
-        ("publish t.csv -o r --bounds 0:1 --bandwidth 0.2 --epsilon lots", "finite number"),
-        ("publish t.csv -o r --bounds 0:1 --bandwidth 0.2", "--epsilon is needed"),
-        ("publish t.csv -o r --bounds 0:1 --bandwidth 0.2 --epsilon 1 --rho 1", "exactly one"),
-        ("publish t.csv -o r --bounds 0:1 --epsilon 1", "--bandwidth is needed"),
-        ("publish t.csv -o r --bounds 0:1 --bandwidth -1 --epsilon 1", "bandwidth must be"),
-        ("publish t.csv -o r --bounds 0:1 --bandwidth wide --epsilon 1", "numbers separated"),
+        ("publish t.csv -o r --bounds 0:1,... --bandwidth 0.2 --epsilon 0", "must be positive"),
+        ("publish t.csv -o r --bounds 0:1,... --bandwidth 0.2 --epsilon lots", "finite number"),
+        ("publish t.csv -o r --bounds 0:1,... --bandwidth 0.2", "--epsilon is needed"),
+        ("publish t.csv -o r --bounds 0:1,... --bandwidth 0.2 --epsilon 1 --rho 1", "exactly one"),
+        ("publish t.csv -o r --bounds 0:1,... --epsilon 1", "--bandwidth is needed"),
+        ("publish t.csv -o r --bounds 0:1,... --bandwidth -1 --epsilon 1", "bandwidth must be"),
+        ("publish t.csv -o r --bounds 0:1,... --bandwidth wide --epsilon 1", "numbers separated"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --outside drop", "goes with --bounds"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel cosine", "--kernel must be"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel product", "made in Python"),
@@ -226,25 +247,28 @@ def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel matern:mu=1", "takes nu"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel hat:p=1", "no parameters"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --kernel geodesic", "no bandwidth"),
-        ("publish t.csv -o r --epsilon 1 --kernel geodesic --bounds 0:1", "lives on the sphere"),
+        ("publish t.csv -o r --epsilon 1 --kernel geodesic --bounds 0:1,...", "on the sphere"),
         ("publish t.csv -o r --epsilon 1 --kernel laplacian", "--bandwidth is needed"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --buckets 4", "goes with --family hashing"),
         (
             "publish t.csv -o r --bandwidth 1 --epsilon 1 --family hashing --buckets 3",
             "power of two",
         ),
-        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --family hashing", "no hash"),
+        ("publish t.csv -o r --bounds none --bandwidth 1 --epsilon 1 --family hashing", "no hash"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --family magic", "family must be"),
-        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --adjacency x", "'add-remove' or"),
-        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --order 3", "goes with --family fastgauss"),
-        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --family spline", "no bounds"),
         (
-            "publish t.csv -o r --bounds 0:1 --bandwidth 1 --epsilon 1 --family spline "
+            "publish t.csv -o r --bounds none --bandwidth 1 --epsilon 1 --adjacency x",
+            "'add-remove' or",
+        ),
+        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --order 3", "goes with --family fastgauss"),
+        ("publish t.csv -o r --bounds none --bandwidth 1 --epsilon 1 --family spline", "no bounds"),
+        (
+            "publish t.csv -o r --bounds 0:1,... --bandwidth 1 --epsilon 1 --family spline "
             "--degree 2.5",
             "degree must be a whole number",
         ),
         (
-            "publish t.csv -o r --bounds 0:1 --bandwidth 1 --epsilon 1 --family spline "
+            "publish t.csv -o r --bounds 0:1,... --bandwidth 1 --epsilon 1 --family spline "
             "--degree inf",
             "degree must be a whole number",
         ),
@@ -256,21 +280,24 @@ def test_parameters_of_families(capsys: pytest.CaptureFixture[str]) -> None:
         ("publish t.csv -o . --bandwidth 1 --epsilon 1", "is a folder"),
         ("publish t.csv -o t.csv --bandwidth 1 --epsilon 1", "is not overwritten"),
         ("publish t.csv -o q.csv --bandwidth 1 --epsilon 1", "is not overwritten"),
-        ("publish t.csv -o r --bandwidth 1 --epsilon 1e999999999", "finite number"),
-        ("publish t.csv -o r --bandwidth 1 --epsilon 1 --delta 1e-999999999", "finite number"),
+        ("publish t.csv -o r --bounds none --bandwidth 1 --epsilon 1e999999999", "finite number"),
+        (
+            "publish t.csv -o r --bounds none --bandwidth 1 --epsilon 1 --delta 1e-999999999",
+            "finite number",
+        ),
         ("publish t.csv -o r --settings typed.toml", "kernel cannot be"),
         ("plan --bandwidth 1 --epsilon 1 --columns a,b --dim 3", "does not agree"),
         ("plan --bandwidth 1,1 --epsilon 1 --dim 3", "3 in the table, 2 in the bandwidth"),
         ("plan --bandwidth 1 --epsilon 1 --dim 2 --expected-rows 1.5", "a whole number such as"),
         ("plan --bandwidth 1 --epsilon 1 --dim 2 --expected-rows 1e999", "a whole number such as"),
         ("plan --bandwidth 1 --epsilon 1 --dim 9999999 --expected-rows 9", "9999999 columns are"),
-        ("plan --bandwidth 1 --epsilon 1 --bounds 0:1 --expected-rows 9 -o .", "is a folder"),
+        ("plan --bandwidth 1 --epsilon 1 --bounds 0:1,... --expected-rows 9 -o .", "is a folder"),
         ("publish t.csv --bandwidth 1 --epsilon 1", "output"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --settings t.csv", "not a TOML"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --settings wrong.toml", "no such setting"),
         ("publish t.csv -o r --bandwidth 1 --epsilon 1 --frobnicate", "frobnicate"),
         ("publish - -o r --bandwidth 1 --epsilon 1", "no header"),
-        ("query r.dpkde 1,2,3", "has 2 columns; the point 1,2,3 has 3"),
+        ("query r.dpkde 1,2,3", "has 2 columns, lon,lat; the point 1,2,3 has 3"),
         ("query r.dpkde 1 2", "write the numbers of one point with commas between them"),
         ("query r.dpkde one,two", "numbers separated"),
         ("query empty 1,2", "empty is not a dpkde file, or is damaged: it is empty"),
@@ -423,7 +450,7 @@ def test_no_stream_or_file_holds_a_cell(
     lines[9] = f'"{names[8]}'
     lines[12] = f"{names[11]},{names[11]},{numbers[23]}"
     (tmp_path / "secret.csv").write_text("\n".join(lines) + "\n")
-    base = ["--bounds", "0:1", "--bandwidth", "0.2", "--epsilon", "1", "-o", "r.dpkde"]
+    base = ["--bounds", "0:1,...", "--bandwidth", "0.2", "--epsilon", "1", "-o", "r.dpkde"]
     runs = [
         ["publish", "secret.csv", "--columns", "lon,lat", *base],
         ["publish", "secret.csv", "--columns", "lon,name", *base],

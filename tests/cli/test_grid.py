@@ -38,7 +38,7 @@ def test_a_map_as_a_file(release: dpkde.Release, capsys: pytest.CaptureFixture[s
 
 
 def test_bounds_of_the_map(release: dpkde.Release, capsys: pytest.CaptureFixture[str]) -> None:
-    for bounds, ends in (("0:2,-1:1", [(0, 2), (-1, 1)]), ("-1:3", [(-1, 3)] * 2)):
+    for bounds, ends in (("0:2,-1:1", [(0, 2), (-1, 1)]), ("-1:3,...", [(-1, 3)] * 2)):
         typed = ["--shape", "5", "--extent", bounds, "-o", "m.npy"]
         assert dpkde_("grid", "r.dpkde", *typed, capsys=capsys)[0] == 0
         assert np.array_equal(np.load("m.npy"), release.grid(5, ends).values)
@@ -56,7 +56,8 @@ def test_bounds_of_the_map(release: dpkde.Release, capsys: pytest.CaptureFixture
             "--shape 6 --extent 0:1,3:1 -o m.csv",
             "--extent must have low below high, got 3:1 for column lat: write 1:3",
         ),
-        ("--shape 6 --extent 0:inf -o m.csv", "--extent must be finite, got 0:inf for column lon"),
+        ("--shape 6 --extent 0:inf,... -o m.csv", "must be finite, got 0:inf for column lon"),
+        ("--shape 6 --extent 0:1 -o m.csv", "--extent has one low:high for 2 columns"),
         ("--shape 6 --extent 0:1,0:1,0:1 -o m.csv", "--extent must be low:high for each of 2"),
         ("--shape 6 --extent 0:1,2:2 -o m.csv", "column lat are (2.0, 2.0): a slice"),
         ("--shape 6 --extent 0,1 -o m.csv", "--extent must be low:high"),

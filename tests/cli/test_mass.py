@@ -12,6 +12,7 @@ import pytest
 
 import dpkde
 from commands import POINTS, dpkde_
+from contracts.rigged import constant, install
 
 BOX = "lon=0.2:0.6,lat=:0.5"
 SQUARE = [[0.2, 0.1], [0.6, 0.1], [0.6, 0.5], [0.2, 0.5], [0.2, 0.1]]
@@ -77,6 +78,31 @@ def test_polygons(release: dpkde.Release, capsys: Any) -> None:
     code, out, _ = dpkde_("mass", "r.dpkde", "--geojson", "p.json", capsys=capsys)
     assert code == 0
     assert float(_table(out)[0]["mass"]) == pytest.approx(share, abs=1e-6)
+
+
+def test_records_that_were_moved_to_a_bound_are_noted_where_a_region_reaches_it(
+    release: dpkde.Release, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    install(monkeypatch, constant(0))
+    points = POINTS.copy()
+    points[: len(points) // 20, 0] = -3.0
+    for name, rows in (("h.dpkde", points), ("r.dpkde", POINTS)):
+        dpkde.publish(rows, plan=release.plan, epsilon=1).save(name)
+    Path("p.json").write_text(json.dumps({"type": "Polygon", "coordinates": [SQUARE]}))
+    note = "records are heaped at 0, the lower bound of lon, or were moved there from beyond it"
+    for options, noted in (
+        (["--box", "lon=0:0.4"], True),
+        (["--box", "lon=0.2:0.4", "--box", "lon=:0.4"], True),
+        (["--box", "lat=0.2:0.4"], True),
+        (["--box", "lon=0.2:0.4"], False),
+        (["--box", "lon=0:0.4", "-q"], False),
+        (["--geojson", "p.json"], True),
+    ):
+        code, _, err = dpkde_("mass", "h.dpkde", *options, capsys=capsys)
+        assert code == 0
+        assert (note in err) == noted
+        assert err.count("\n") == noted
+    assert dpkde_("mass", "r.dpkde", "--box", "lon=0:0.4", capsys=capsys)[2] == ""
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,10 @@ def test_plan_tells_the_share(capsys: pytest.CaptureFixture[str]) -> None:
     ("typed", "message"),
     [
         ("--bounds private --outside drop --bandwidth 1", "--outside goes with public --bounds"),
-        ("--bounds 0:1 --ranges 0:1 --bandwidth 1", "--ranges goes with"),
-        ("--bounds private --bandwidth wide", "--bandwidth must be numbers"),
+        ("--bounds 0:1,0:1 --ranges 0:1,... --bandwidth 1", "--ranges goes with"),
+        ("--bounds private --ranges 0:1 --bandwidth auto", "--ranges has one low:high for 2"),
+        ("--bounds private --bandwidth wide", "separated by commas, or one of auto, scott"),
+        ("--bounds auto --bandwidth auto", "such as 0:1,-5:5, or private; got 'auto'"),
         ("--bounds private --bandwidth auto --alpha 0.1 --eta 0.1", "go with bounds"),
     ],
 )

@@ -133,7 +133,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work
 
 
-USUAL = ["--columns", "a,b", "--bounds", "-3:3", "--bandwidth", "1", "--epsilon", "0.5"]
+USUAL = ["--columns", "a,b", "--bounds", "-3:3,...", "--bandwidth", "1", "--epsilon", "0.5"]
 SPLINE = ["--family", "spline", "--degree", "2", "--spacing", "1"]
 Write = Callable[[Path, Points], None]
 
@@ -228,7 +228,7 @@ CASES: dict[str, dict[str, list[list[str]]]] = {
         "columns": [["--columns", "a,b"], ["--columns", "a,nobody"], ["--columns", "who"]],
         "bounds": [["--bounds", "-1:1,-2:2"], ["--bounds", "1:-1"]],
         "outside": [["--outside", "drop"], ["--outside", "out"]],
-        "ranges": [["--bounds", "private", "--ranges", "-4:4,-"], ["--ranges", "-4:4"]],
+        "ranges": [["--bounds", "private", "--ranges", "-4:4,-"], ["--ranges", "-4:4,..."]],
         "bandwidth": [["--bandwidth", "0.5,1"], ["--bandwidth", "auto", "--bounds", "private"]],
         "bandwidth_std": [["--bandwidth-std", "0.5"]],
         "unit": [WHOSE, ["--unit", "who"]],
@@ -341,7 +341,7 @@ def test_notes_are_alike(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = ["publish", "t.csv", "-o", "r", *USUAL, *SPLINE]
     for count, noted in ((1, True), (10**6, False)):
         words = alike(monkeypatch, folder, typed, count=count)[2]
-        assert words.startswith("dpkde: note: about 1 records") is noted
+        assert words.startswith("dpkde: note: about 1 record,") is noted
 
 
 @pytest.mark.parametrize(("option", "number"), _cases("sketch"))

@@ -48,7 +48,7 @@ def test_a_slip_is_told_from_what_is_published(
     (tmp_path / "dates.csv").write_text("lon,lat\n" + "0.5,2026-11-16\n" * 2000)
     for command, words in (
         (f"publish t.csv {wide} {free}", []),
-        (f"publish t.csv {free}", ["without --bounds"]),
+        (f"publish t.csv --bounds none {free}", ["without --bounds"]),
         (f"publish dates.csv {wide} {free}", ["this release says next to nothing"]),
         (
             f"publish dates.csv --bounds 0:1 {free} --columns lat --unit lon --rows-per-unit 2",

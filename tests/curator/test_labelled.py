@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import dpkde
+from contracts.rigged import constant, install
 from dpkde.curator.labelled.labels import NO_CLASS, as_classes, numbered
 from dpkde.curator.labelled.publish import Labelled, publish_labelled
 from dpkde.privacy.amounts import Adjacency
@@ -239,6 +241,20 @@ def test_nothing_is_told_of_values(recwarn: pytest.WarningsRecorder) -> None:
     with pytest.raises(dpkde.SchemaError) as caught:
         published(np.zeros((7, 1)), [1] * 9, [1])
     assert not re.search(r"\d", str(caught.value))
+
+
+def test_troubles_are_told_with_the_class_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the line that called; here of a label that no record has, as where one is misspelt."""
+    install(monkeypatch, constant(0))
+    points = np.linspace(-3, 3, 2000)[:, None]
+    with pytest.warns(dpkde.ReleaseWarning) as caught:
+        done = publish_labelled(points, ["a"] * 2000, classes=["a", "A"], **SETTINGS, epsilon=1)
+    told = [str(one.message) for one in caught]
+    assert len(told) == 1
+    assert told[0].startswith("class 'A': about ")
+    assert "only where their label is written as there" in told[0]
+    assert caught[0].message.release is done.releases["A"]  # type: ignore[union-attr]
+    assert Path(caught[0].filename).name == Path(__file__).name
 
 
 @pytest.mark.parametrize(

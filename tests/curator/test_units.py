@@ -508,7 +508,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     table = _table(20_000, 9000)
     table.to_csv(tmp_path / "t.csv", index=False)
     output, plan = str(tmp_path / "r.dpkde"), str(tmp_path / "p.dpkde")
-    terms = ["--bounds", "-4:4", "--bandwidth", "0.5", "--epsilon", "1"]
+    terms = ["--bounds", "-4:4,...", "--bandwidth", "0.5", "--epsilon", "1"]
     whose = ["--unit", "who", "--rows-per-unit", "3"]
     publish = ["publish", str(tmp_path / "t.csv"), "-o", output, "-q"]
     assert dpkde_(*publish, *terms, *whose, "--columns", "a,b", capsys=capsys)[0] == 0

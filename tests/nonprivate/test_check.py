@@ -240,7 +240,7 @@ def test_the_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(TEXT + "z,0.3,0.3\n" * 1000)
-    typed = ["--columns", "a,b", "--bounds", "0:1", "--bandwidth", "0.2", "--epsilon", "1"]
+    typed = ["--columns", "a,b", "--bounds", "0:1,...", "--bandwidth", "0.2", "--epsilon", "1"]
     code, out, err = dpkde_("check", "t.csv", *typed, "--queries", "20", capsys=capsys)
     assert (code, err) == (0, "")
     lines = out.splitlines()

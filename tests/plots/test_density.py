@@ -12,6 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import dpkde
+from contracts.rigged import constant, install
 from dpkde.plots.curves import band_shows, draw_curve
 from dpkde.plots.figure import Picture
 from dpkde.plots.heat import levels_of
@@ -115,6 +116,31 @@ def test_a_band_within_the_line_is_told(half: float, shows: bool, log: bool) -> 
     ax = Figure(figsize=(7, 4)).add_subplot()
     draw_curve(ax, layer, style, log=log)
     assert band_shows(ax, layer) is shows
+
+
+def _thick(ax: Any) -> list[tuple[Any, Any]]:
+    lines = [line for line in ax.lines if line.get_label() == "heaped"]
+    return [tuple(np.unique(ends).tolist() for ends in line.get_data()) for line in lines]
+
+
+def test_a_bound_where_records_are_heaped_is_thick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it is drawn, and in differences; no other bound is, and none outside a picture."""
+    install(monkeypatch, constant(0))
+    points = POINTS[:, :2].copy()
+    points[:400, 1] = 7.0  # beyond the upper bound
+    settings: dict[str, Any] = {"kernel": dpkde.Gaussian(0.12), "bounds": [(0, 1)] * 2}
+    plan = dpkde.plan(**settings, epsilon=4, expected_rows=4000, columns=["lat", "lon"])
+    heaped, plain = (dpkde.publish(rows, plan=plan, epsilon=4) for rows in (points, POINTS[:, :2]))
+    assert not any(trouble.code == "at-bounds" for trouble in plain.troubles)
+    east, remark = [([1.0], [0.0, 1.0])], "thick edge: heaped or moved there"
+    for drawn in (heaped.plot(), heaped.plot("lon"), dpkde.plot_difference(plain, heaped)):
+        ax = drawn.axes[0]
+        assert _thick(ax) == east  # longitudes go across, though they are the second column
+        assert ax.texts[-1].get_text().endswith(remark)
+    assert _thick(heaped.plot(["lon", "lat"]).axes[0]) == east
+    for drawn in (plain.plot(), heaped.plot("lat"), heaped.plot("lon", bounds=(0, 0.9))):
+        assert not _thick(drawn.axes[0])
+        assert remark not in "".join(text.get_text() for text in drawn.axes[0].texts)
 
 
 def test_long_names_break_into_lines_of_a_length() -> None:

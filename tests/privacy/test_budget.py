@@ -253,6 +253,15 @@ def test_the_statement_can_be_quoted() -> None:
     assert plain(Fraction(1, 10**400)) == "1e-400"
 
 
+def test_spends_that_are_alike_are_told_once_with_what_each_cost() -> None:
+    budget = _budget(epsilon="0.3")
+    for purpose in ("scale", "scale", "table"):
+        budget.spend(purpose, Amount(epsilon=exact("0.1", "epsilon")), DiscreteLaplace, COUNT)
+    lines = str(PrivacyStatement(budget.guarantee, budget.spends)).splitlines()
+    assert "  - scale, 2 times: ε = 0.1 each, discrete-laplace noise" in lines
+    assert "  - table: ε = 0.1, discrete-laplace noise" in lines
+
+
 def test_epsilon_at() -> None:
     budget = _budget(rho="0.1")
     budget.spend("table", Amount(rho=Fraction(1, 10)), DiscreteGaussian, COUNT)

@@ -246,7 +246,7 @@ def test_a_statement_tells_choices_and_survives_a_file() -> None:
         budget.spend("measurement", rho, DiscreteGaussian, COUNT)
     statement = PrivacyStatement(budget.guarantee, budget.spends)
     text = str(statement)
-    assert "choice of a query: ρ = 0.001 (zCDP), exponential mechanism, 4 times" in text
+    assert "choice of a query, 4 times: ρ = 0.001 (zCDP) each, exponential mechanism" in text
     assert "random choices" in text
     assert statement.epsilon_at("1e-6") <= 1
     entry = json.loads(json.dumps(statement_to_json(statement)))

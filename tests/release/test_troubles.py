@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 import dpkde
 from commands import dpkde_
 from contracts.rigged import install
-from dpkde.kernels import ProductKernel
 from dpkde.privacy.laws import Law
 from dpkde.release import troubles as troubling
 from dpkde.release.parts import ExpectedRows
@@ -148,52 +147,6 @@ def test_margins() -> None:
         assert 4000 - law.margin(1e-9) > troubling.FEW * spread
 
 
-def test_the_share_at_a_face() -> None:
-    """About right for a heap of a known share: here one of 30%, the others spread evenly."""
-    points = SQUARE.copy()
-    points[:1200, 0] = -5.0
-    release = published(points, {"epsilon": 4})
-    share = troubling.heap(release, 0, 0)
-    assert share is not None
-    assert abs(share - 0.3) < 0.05
-    assert troubling.heap(release, 0, 1) is None
-
-
-@pytest.mark.parametrize("kernel", [KERNEL.shape, dpkde.Laplacian(1.0)], ids=lambda k: k.name)
-def test_what_a_kernel_carries_across_a_face(kernel: ProductKernel) -> None:
-    """By slow sums; and heaps beside records that lie evenly, or fall off, are told as they are."""
-    profile = troubling.Profile(kernel, 9.0)
-    u = np.linspace(0, 400, 400_001)
-    weights = kernel.profile(u) / (2 * np.trapezoid(kernel.profile(u), u))
-    tail = 0.5 - np.concatenate([[0.0], np.cumsum((weights[1:] + weights[:-1]) / 2 * np.diff(u))])
-    assert profile.beyond(0.7) == pytest.approx(np.interp(0.7, u, tail), abs=2e-3)
-    inside = u <= 9
-    for fall in (0.0, 0.5):
-        slow = np.trapezoid(np.exp(-fall * u[inside]) * tail[inside], u[inside])
-        assert profile.carried(fall) == pytest.approx(slow, rel=1e-2)
-
-    def share(start: float, stop: float, fall: float, heap: float) -> float:
-        """Return the share between two distances from the face, inwards."""
-        places = np.linspace(0.0, 9.0, 3001)
-        density = np.exp(-fall * places)
-        density *= (1 - heap) / np.trapezoid(density, places)
-        of_one = np.where(
-            places >= start,
-            1 - np.interp(places - start, u, tail),
-            np.interp(start - places, u, tail),
-        ) - np.where(
-            places >= stop, 1 - np.interp(places - stop, u, tail), np.interp(stop - places, u, tail)
-        )
-        at_face = np.interp(start, u, tail) - np.interp(stop, u, tail)
-        return float(np.trapezoid(density * of_one, places) + heap * at_face)
-
-    for fall, heap in itertools.product((0.0, 0.3, 0.8), (0.0, 0.2, 0.6)):
-        over = share(0.0, 1e9, fall, heap)
-        over = 1 - over  # all the rest is beyond the face
-        told = profile.heaped(over, share(2, 3, fall, heap), share(3, 4, fall, heap))
-        assert abs(told - heap) < 0.08
-
-
 def test_publish_warns_and_loading_does_not(tmp_path: Path) -> None:
     with pytest.warns(dpkde.ReleaseWarning, match="many records lie at the bounds") as caught:
         release = published(2 * SQUARE, {})
@@ -310,7 +263,7 @@ def test_the_commands_tell_it(
     monkeypatch.chdir(tmp_path)
     np.save("wide.npy", 2 * SQUARE)
     np.save("square.npy", SQUARE)
-    options = ["--bounds", "0:1", "--bandwidth", "0.2", "--epsilon", "1", "-o", "r.dpkde"]
+    options = ["--bounds", "0:1,...", "--bandwidth", "0.2", "--epsilon", "1", "-o", "r.dpkde"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         code, _, err = dpkde_("publish", "wide.npy", *options, capsys=capsys)
@@ -336,7 +289,7 @@ def test_the_commands_tell_it(
     assert dpkde_("query", "r.dpkde", "0.5,0.5", capsys=capsys)[2] == ""
     _, out, _ = dpkde_("inspect", "r.dpkde", "--json", capsys=capsys)
     assert json.loads(out)["troubles"] == []
-    few = ["--bounds", "0:1", "--bandwidth", "0.2", "--epsilon", "0.001", "-o", "r.dpkde"]
+    few = ["--bounds", "0:1,...", "--bandwidth", "0.2", "--epsilon", "0.001", "-o", "r.dpkde"]
     _, _, err = dpkde_("publish", "square.npy", *few, "--expected-rows", "1e7", capsys=capsys)
     assert "this release says next to nothing" in err
     assert "--columns, --thousands, --decimal" in err

@@ -45,14 +45,13 @@ def grid(
 
 
 def extent_of(text: str, columns: Sequence[str]) -> list[tuple[float, float]]:
-    """Return the bounds of a map that were typed; one pair serves all columns."""
-    ends, names = request.pairs(text, "extent"), [plain(name) for name in columns]
-    if len(ends) == 1:
-        ends = ends * len(names)
+    """Return the bounds of a map that were typed."""
+    names = [plain(name) for name in columns]
+    typed, rest = request.without_rest(text)
+    ends = request.for_each(request.pairs(typed, "extent"), rest, len(names), "--extent")
     if len(ends) != len(names):
         raise ParameterError(
-            f"extent must be low:high for each of {len(names)} columns, or once for all, got "
-            f"{text!r}"
+            f"extent must be low:high for each of {len(names)} columns, got {text!r}"
         )
     for name, (low, high) in zip(names, ends, strict=True):
         if not (math.isfinite(low) and math.isfinite(high)):

@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,11 +66,35 @@ def mass(
         for name, *numbers in rows:
             cells = ("" if number != number else f"{number:.9g}" for number in numbers)
             writer.writerow([plain(name), *cells])
-        return
-    for name, *numbers in rows:
-        finite = [number if math.isfinite(number) else None for number in numbers]
-        named = dict(zip(header, [plain(name), *finite], strict=True))
-        sys.stdout.write(json.dumps(named, allow_nan=False) + "\n")
+    else:
+        for name, *numbers in rows:
+            finite = [number if math.isfinite(number) else None for number in numbers]
+            named = dict(zip(header, [plain(name), *finite], strict=True))
+            sys.stdout.write(json.dumps(named, allow_nan=False) + "\n")
+    for note in () if options["quiet"] else _heaped(published, regions if options["box"] else None):
+        typer.echo(f"dpkde: note: {note}", err=True)
+
+
+def _heaped(release: Release, boxes: list[Any] | None) -> Iterator[str]:
+    """Yield the bounds at which records are heaped, where a box reaches them; None: of them all."""
+    from dpkde.release.heaps import shown_heaps
+
+    for face in shown_heaps(release):
+        ends = [box.get(face.column, (None, None)) for box in boxes or [{}]]
+        if any(
+            (low is None or low <= face.place) and (high is None or face.place <= high)
+            for low, high in ends
+        ):
+            name = _names(release)[face.column]
+            yield (
+                f"records are heaped at {face.place:g}, the {('lower', 'upper')[face.side]} bound "
+                f"of {plain(name)}, or were moved there from beyond it: regions that reach it "
+                "count them"
+            )
+
+
+def _names(release: Release) -> list[str]:
+    return list(release.columns or (f"x{k + 1}" for k in range(release.dim)))
 
 
 def _box(text: str, release: Release) -> dict[Any, tuple[float | None, float | None]]:
@@ -78,7 +102,7 @@ def _box(text: str, release: Release) -> dict[Any, tuple[float | None, float | N
 
     Quotes keep commas in names; an end that is left out is open.
     """
-    known = list(release.columns or (f"x{k + 1}" for k in range(release.dim)))
+    known = _names(release)
     box: dict[Any, tuple[float | None, float | None]] = {}
     for part in next(csv.reader([text], skipinitialspace=True), []):
         name, equals, interval = part.rpartition("=")

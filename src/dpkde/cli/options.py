@@ -156,13 +156,14 @@ TABLE = (
     Option("plain", "mass", bool,
            "Answer without the model that was fitted to the release, if there is one."),
     Option("format", "mass", Format, "csv, or json: one object per line.", default=Format.CSV),
+    Option("quiet", "mass", bool, "Show no notes.", short=("-q",)),
     Option("output", "grid", Path,
            "The file to write: .csv, .parquet, .npy or .tif. An old file of that name is replaced.",
            short=("-o",), default=...),
     Option("shape", "grid", str, "Number of places per column: 200x100, or one number for all.",
            default=...),
     Option("extent", "grid", str,
-           "Bounds of the map, low:high for each column; one pair serves all. Default: the "
+           "Bounds of the map, low:high for each column; 0:1,... is 0:1 for all. Default: the "
            "release's."),
     Option("crs", "grid", str,
            "For .tif: the coordinate system of the columns, such as EPSG:4326."),
@@ -182,8 +183,8 @@ TABLE = (
            "has one (spline).", off=True),
     Option("outlines", "plot", Path, "Lines, polygons and points to draw on a map: GeoJSON."),
     Option("extent", "plot", str,
-           "Bounds of the picture, low:high for each column drawn; one pair serves all. Default: "
-           "the release's."),
+           "Bounds of the picture, low:high for each column drawn; 0:1,... is 0:1 for all. "
+           "Default: the release's."),
     Option("shape", "plot", str,
            "Number of places per column: 200x100, or one number for all. Default: as fine as the "
            "kernel asks for."),
@@ -212,12 +213,12 @@ TABLE = (
            also=(list,)),
     Option("dim", "plan", int, "Number of columns, if no other option tells it."),
     Option("bounds", "data", str,
-           "Public bounds, low:high for each column: -74.1:-73.15,40.5:40.9. One pair serves all "
-           "columns. Never take them from the data. Or: private, to have them found privately.",
-           also=(list,)),
+           "Public bounds, low:high for each column: -74.1:-73.15,40.5:40.9. 0:1,... is 0:1 "
+           "for all. Never take them from the data. Or: private, to have them found privately; "
+           "none, to do without, which suits many columns.", also=(list,)),
     Option("ranges", "data", str,
            "With --bounds private: what is public of each column, low:high, or - for nothing, as "
-           "in -180:180,-. One pair serves all columns. Finding less costs less.", also=(list,)),
+           "in -180:180,-. 0:1,... is 0:1 for all. Finding less costs less.", also=(list,)),
     Option("outside", "data", str, "Rows outside the bounds: clip (default) or drop."),
     Option("bandwidth", "data", str,
            "Kernel bandwidth σ: one number, or one per column. Or to have it found privately: auto "

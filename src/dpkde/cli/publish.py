@@ -54,6 +54,8 @@ def publish(
     text = request.table(table, options)
     source, decisions = request.opened(text, options)
     request.check_writable(output, "dpkde-release")
+    if options["plan"] is None:
+        request.check_bounded(options, source.dim)
     with watched(source, "reading", not quiet) as read:
         release = _made(release_of, read, decisions, options)
     _finish(release, options)
@@ -102,5 +104,6 @@ def _doubts(release: Release) -> Iterator[str]:
     for trouble in release.troubles:
         yield in_flags(str(trouble), TABLE)
     frame = release.plan.frame
-    if frame.kernel.home == "space" and isinstance(frame.domain, Unbounded) and frame.dim <= 4:
+    few = frame.dim <= request.FEW_COLUMNS
+    if frame.kernel.home == "space" and isinstance(frame.domain, Unbounded) and few:
         yield "without --bounds the error is often many times larger"

@@ -128,7 +128,7 @@ def _batches(
     Where answers are printed to the terminal themselves, there is no bar between them.
     """
     if typed:
-        yield iter([_points(typed, release.dim)])
+        yield iter([_points(typed, release)])
         return
     source = _open(table(options["points"], options), release)
     shown = not options["quiet"] and not sys.stdout.isatty()
@@ -136,19 +136,21 @@ def _batches(
         yield _read(read)
 
 
-def _points(points: list[str], dim: int) -> NDArray[Any]:
+def _points(points: list[str], release: Release) -> NDArray[Any]:
     import numpy as np
 
     # So that points may be negative, unknown options end up here.
     if unknown := [text for text in points if text.startswith("--")]:
         raise ParameterError(f"there is no option {unknown[0]}; see dpkde query --help")
     rows = [numbers(text, "a point") for text in points]
+    dim = release.dim
     for text, row in zip(points, rows, strict=True):
         if len(row) != dim:
-            few = ",".join(map(str, range(1, dim + 1))) if dim < 6 else "1,2,…"
+            named = "" if release.columns is None else f", {','.join(map(plain, release.columns))}"
+            has = "1 column" if dim == 1 else f"{dim} columns"
             raise ParameterError(
-                f"this release has {dim} columns; the point {text} has {len(row)}: write the "
-                f"numbers of one point with commas between them and no space, such as {few}"
+                f"this release has {has}{named if dim < 6 else ''}; the point {text} has "
+                f"{len(row)}: write the numbers of one point with commas between them and no space"
             )
     return np.array(rows)
 

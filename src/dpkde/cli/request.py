@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from dpkde.cli.options import SETTLED, Options, arguments_of, rows
 from dpkde.errors import ParameterError
@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from dpkde.kernels import Kernel
     from dpkde.space.domain import Domain
     from dpkde.tables import Source
+
+FEW_COLUMNS = 4
+"""Up to so many the error without bounds is often many times larger."""
+NONE = "none"
+"""In place of bounds: records can be anywhere."""
+
+Item = TypeVar("Item")
+
+REST = "..."
+"""Behind the last of several: it is meant for all columns that are left."""
 
 
 def table(name: str, options: Options) -> Any:
@@ -48,8 +58,8 @@ def kind_of(name: str) -> str | None:
     return container.kind_of(path) or claimed
 
 
-def numbers(value: Any, what: str) -> list[float]:
-    """Return numbers that were typed with commas, or stand in a list.
+def numbers(value: Any, what: str, words: str = "") -> list[float]:
+    """Return numbers that were typed with commas, or stand in a list; `words` may stand for them.
 
     >>> numbers("1,2.5", "bandwidth")
     [1.0, 2.5]
@@ -58,7 +68,9 @@ def numbers(value: Any, what: str) -> list[float]:
     try:
         return [float(part) for part in parts]
     except (TypeError, ValueError):
-        raise ParameterError(f"{what} must be numbers separated by commas, got {value!r}") from None
+        raise ParameterError(
+            f"{what} must be numbers separated by commas{words}, got {value!r}"
+        ) from None
 
 
 def pairs(value: Any, what: str = "bounds") -> list[tuple[float, float]]:
@@ -73,9 +85,43 @@ def pairs(value: Any, what: str = "bounds") -> list[tuple[float, float]]:
         return [(float(low), float(high)) for low, high in ends]
     except (TypeError, ValueError):
         raise ParameterError(
-            f"{what} must be low:high for each column, separated by commas, such as 0:1,-5:5; "
-            f"got {value!r}"
+            f"{what} must be low:high for each column, separated by commas, such as 0:1,-5:5"
+            f"{', or private' if what == 'bounds' else ''}; got {value!r}"
         ) from None
+
+
+def for_each(items: list[Item], rest: bool, dim: int | None, flag: str) -> list[Item]:
+    """Return one item for each column, where the last may be meant for all that are left.
+
+    One alone is refused where there are several columns: bounds of the wrong column would move all
+    of its records, and ε would be spent before anybody sees it.
+
+    >>> for_each(["0:9", "0:1"], True, 4, "--bounds")
+    ['0:9', '0:1', '0:1', '0:1']
+    """
+    if rest and dim is None:
+        raise ParameterError(
+            f"{flag} ends in {REST}, and nothing says how many columns there are: name them by "
+            "--columns"
+        )
+    if len(items) == 1 and not rest and dim not in (None, 1):
+        raise ParameterError(
+            f"{flag} has one low:high for {dim} columns: write one for each, separated by commas; "
+            f"0:1,{REST} is 0:1 for all"
+        )
+    return items + items[-1:] * (dim - len(items) if rest and dim is not None else 0)
+
+
+def without_rest(value: Any) -> tuple[Any, bool]:
+    """Return what was typed or stands in a list, and whether ``...`` came last, which is left out.
+
+    >>> without_rest("0:9,0:1,..."), without_rest("0:1"), without_rest([[0, 1], "..."])
+    (('0:9,0:1', True), ('0:1', False), ([[0, 1]], True))
+    """
+    if isinstance(value, list):
+        return (value[:-1], True) if value[1:] and value[-1] == REST else (value, False)
+    before, comma, last = str(value).rpartition(",")
+    return (before, True) if comma and last.strip() == REST else (value, False)
 
 
 def names(value: Any) -> list[str] | None:
@@ -138,7 +184,7 @@ def check_settled(options: Options) -> None:
 
 
 def domain_of(options: Options, dim: int | None) -> Domain | Literal["private"]:
-    """Return the domain that was declared; one pair of bounds serves all columns."""
+    """Return the domain that was declared."""
     from dpkde.scale.wish import PRIVATE
     from dpkde.space.domain import Box, as_domain
 
@@ -146,14 +192,28 @@ def domain_of(options: Options, dim: int | None) -> Domain | Literal["private"]:
         if options["outside"] is not None:
             raise ParameterError("--outside goes with public --bounds; private ones clip")
         return PRIVATE
-    if options["bounds"] is None:
+    if options["bounds"] in (None, NONE):
         if options["outside"] is not None:
             raise ParameterError("--outside goes with --bounds")
         return as_domain(None)
-    bounds = pairs(options["bounds"])
-    if len(bounds) == 1 and dim is not None:
-        bounds = bounds * dim
+    typed, rest = without_rest(options["bounds"])
+    bounds = for_each(pairs(typed), rest, dim, "--bounds")
     return Box(bounds, options["outside"] or "clip", columns=names(options["columns"]))
+
+
+def check_bounded(options: Options, dim: int | None) -> None:
+    """Refuse few columns for which nothing is said of bounds, before anything is spent.
+
+    Who forgot them would learn from the release what they are good for, with ε gone.
+    """
+    if options["bounds"] is not None or dim is None or dim > FEW_COLUMNS:
+        return
+    if kernel_of(options).home == "space":
+        raise ParameterError(
+            "--bounds is needed: where records can be, low:high for each column, from what is "
+            "known in public; private has them found for a share of ε, and none does without, "
+            "which suits many columns and not few"
+        )
 
 
 def kernel_of(options: Options) -> Kernel:
@@ -176,14 +236,15 @@ def kernel_of(options: Options) -> Kernel:
 def ranges_of(value: Any, dim: int | None) -> list[tuple[float, float] | None] | None:
     """Return public ranges; ``-`` stands for a column of which nothing is public.
 
-    >>> ranges_of("-180:180,-", 2), ranges_of("0:1", 2)
+    >>> ranges_of("-180:180,-", 2), ranges_of("0:1,...", 2)
     ([(-180.0, 180.0), None], [(0.0, 1.0), (0.0, 1.0)])
     """
     if value is None:
         return None
-    parts = value if isinstance(value, list) else str(value).split(",")
+    typed, rest = without_rest(value)
+    parts = typed if isinstance(typed, list) else str(typed).split(",")
     ranges = [None if part in ("-", None) else pairs([part], "ranges")[0] for part in parts]
-    return ranges * dim if len(ranges) == 1 and dim is not None else ranges
+    return for_each(ranges, rest, dim, "--ranges")
 
 
 def kernel_named(text: str, bandwidth: Any) -> Kernel:
@@ -224,7 +285,7 @@ def kernel_named(text: str, bandwidth: Any) -> Kernel:
     elif isinstance(bandwidth, str) and bandwidth.strip() in RULES:
         parameters["bandwidth"] = bandwidth.strip()
     else:
-        widths = numbers(bandwidth, "--bandwidth")
+        widths = numbers(bandwidth, "--bandwidth", f", or one of {', '.join(RULES)}")
         parameters["bandwidth"] = widths[0] if len(widths) == 1 else widths
     return kind(**parameters)
 

@@ -12,8 +12,9 @@ read only once, or the plan is given, the sketch comes first and the count is ta
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -295,17 +296,36 @@ def publish(
         return _warned(_handed_on(release, reservation))
 
 
-def _warned(release: Release) -> Release:
-    """Return a release, with a warning for each of its troubles; see `dpkde.release.troubles`.
+_UNTOLD: ContextVar[bool] = ContextVar("the caller tells troubles", default=False)
 
-    Nothing that happens here may lose what is paid for: where it fails, there is no warning.
+
+@contextmanager
+def untold() -> Iterator[None]:
+    """Leave it to the caller to tell the troubles of what is published inside."""
+    token = _UNTOLD.set(True)
+    try:
+        yield
+    finally:
+        _UNTOLD.reset(token)
+
+
+def _warned(release: Release) -> Release:
+    """Return a release, with a warning for each of its troubles; see `dpkde.release.troubles`."""
+    for trouble in () if _UNTOLD.get() else troubles_of(release):
+        # at the line that called `publish`, which is sealed
+        warnings.warn(ReleaseWarning(str(trouble), release, trouble), stacklevel=4)
+    return release
+
+
+def troubles_of(release: Release) -> tuple[Trouble, ...]:
+    """Return the troubles of what was just published.
+
+    Nothing that happens here may lose what is paid for: where it fails, there is none.
     """
     found: tuple[Trouble, ...] = ()
     with suppress(Exception, KeyboardInterrupt):
         found = release.troubles
-    for trouble in found:  # at the line that called `publish`, which is sealed
-        warnings.warn(ReleaseWarning(str(trouble), release, trouble), stacklevel=4)
-    return release
+    return found
 
 
 def _handed_on(release: Release, reservation: Reservation | None) -> Release:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpkde.errors import ParameterError
 from dpkde.plots.curves import draw_curve
+from dpkde.plots.faces import draw_faces
 from dpkde.plots.heat import Look, draw_heat, legend_of
 from dpkde.plots.layers import Layer, Wish, layer_of, names_of
 from dpkde.plots.style import Style, in_percent
@@ -66,7 +67,8 @@ def draw_corner(
                     panel.set_axis_off()
                     continue
                 if column == row:
-                    draw_curve(panel, layers[(row,)], style, log=look.log)
+                    layer = layers[(row,)]
+                    draw_curve(panel, layer, style, log=look.log)
                     panel.set_yticks([], minor=False)
                     panel.set_yticks([], minor=True)
                     panel.set_ylabel("")
@@ -74,12 +76,11 @@ def draw_corner(
                     layer = replace(layers[column, row], turned=False)
                     draw_heat(panel, layer, look)
                     panel.set_aspect("auto")
-                    remarks += [
-                        remark for remark in legend_of(panel, layer) if remark not in remarks
-                    ]
+                    remarks += legend_of(panel, layer)
+                remarks += draw_faces(panel, layer, style)
                 _bare(panel, row == count - 1, column == 0 < row)
         scale = layers[(0,)].unit.partition(":")[0]
-        lines = [f"{scale}, each panel up to its own highest", *remarks]
+        lines = [f"{scale}, each panel up to its own highest", *dict.fromkeys(remarks)]
         if wish.level is not None and any(layer.band is not None for layer in layers.values()):
             lines.append(f"bands: {in_percent(wish.level)} interval at each place")
         text = grid[0, count - 1].text(

@@ -9,6 +9,7 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.plots.corner import draw_corner
 from dpkde.plots.curves import band_shows, draw_curve
+from dpkde.plots.faces import draw_faces
 from dpkde.plots.heat import Look, add_bar, aspect_of, draw_heat, extent_of, legend_of
 from dpkde.plots.layers import Layer, Wish, kept_of, layer_of
 from dpkde.plots.outlines import draw_outlines, draw_points
@@ -68,6 +69,7 @@ def plot(
                 draw_points(ax, layer, points)
             add_bar(ax, image, layer.unit, style, log=look.log)
             remarks += legend_of(ax, layer)
+        remarks += draw_faces(ax, layer, style)
         add_remarks(ax, remarks, title, style)
         return ax if figure is None else figure
 

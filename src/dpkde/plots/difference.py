@@ -9,6 +9,7 @@ import numpy as np
 
 from dpkde.errors import ParameterError
 from dpkde.plots.density import height_of
+from dpkde.plots.faces import draw_faces
 from dpkde.plots.heat import (
     Look,
     add_bar,
@@ -20,7 +21,7 @@ from dpkde.plots.heat import (
     name_axes,
     upright,
 )
-from dpkde.plots.layers import Layer, fine_enough, kept_of, names_of, types_of, unit_of
+from dpkde.plots.layers import Layer, faces_of, fine_enough, kept_of, names_of, types_of, unit_of
 from dpkde.plots.outlines import draw_outlines, draw_points
 from dpkde.plots.style import (
     Style,
@@ -115,6 +116,7 @@ def plot_difference(
     layer = Layer(
         *(found.axes, ends, found.values, found.standard_error, None, called, types, unit),
         turned=len(kept) == 2 and northing_first(called),
+        faces=tuple({*faces_of(a, range(a.dim), ends), *faces_of(b, range(b.dim), ends)}),
     )
     with style.applied():
         figure = None
@@ -132,6 +134,7 @@ def plot_difference(
                 draw_outlines(ax, layer, outlines)
             if points is not None:
                 draw_points(ax, layer, points)
+        remarks += draw_faces(ax, layer, style)
         add_remarks(ax, remarks, title, style)
     return ax if figure is None else figure
 

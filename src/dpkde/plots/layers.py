@@ -15,6 +15,7 @@ from dpkde.errors import ParameterError
 from dpkde.numerics.numbers import is_real
 from dpkde.release.boxes import number_of
 from dpkde.release.differences import whole_of
+from dpkde.release.heaps import shown_heaps
 from dpkde.release.maps import centers_of, check_space, ends_of, grid, sizes_of
 from dpkde.release.parts import ColumnTypes
 from dpkde.release.polygons import northing_first
@@ -57,6 +58,9 @@ class Layer:
         What values are, in words.
     turned
         Whether the first of two columns goes up and the second across, as latitude and longitude.
+    faces
+        Bounds at which records are heaped, where what is drawn looks like a mode: for each the
+        number of the column, and the place.
     """
 
     axes: tuple[Floats, ...]
@@ -68,6 +72,7 @@ class Layer:
     types: tuple[ColumnType, ...]
     unit: str
     turned: bool = False
+    faces: tuple[tuple[int, float], ...] = ()
 
     @property
     def caveat(self) -> str | None:
@@ -174,7 +179,18 @@ def layer_of(release: Answering, kept: tuple[int, ...], wish: Wish) -> Layer:
         values = density.kde_on_grid(axes) / integral
     types = tuple(types_of(release)[column] for column in kept)
     unit, turned = unit_of(scale, names, types), len(kept) == 2 and northing_first(names)
-    return Layer(axes, ends, values, noise, band, names, types, unit, turned)
+    faces = faces_of(release, kept, ends)
+    return Layer(axes, ends, values, noise, band, names, types, unit, turned, faces)
+
+
+def faces_of(
+    release: Answering, kept: Sequence[int], ends: Sequence[tuple[float, float]]
+) -> tuple[tuple[int, float], ...]:
+    """Return the bounds in a picture at which records are heaped, as those from beyond them are."""
+    faces = [(list(kept).index(face.column), face.place) for face in shown_heaps(release, kept)]
+    return tuple(
+        (number, place) for number, place in faces if ends[number][0] <= place <= ends[number][1]
+    )
 
 
 def _known(density: Density | None) -> Density:

@@ -185,13 +185,33 @@ def fitted(text: str, points: float, size: float) -> str:
     >>> fitted("share per unit of lon × lat", 110, 8)
     'share per unit\nof lon × lat'
     """
-    letters = max(int(points / (0.52 * size)), 8)
+    letters = _letters(points, size)
     if len(text) <= letters:
         return text
     lines = textwrap.wrap(text, letters)
     while letters > 8 and len(narrower := textwrap.wrap(text, letters - 1)) == len(lines):
         letters, lines = letters - 1, narrower
     return "\n".join(lines)
+
+
+def _letters(points: float, size: float) -> int:
+    """Return how many letters of this size fit into so many points."""
+    return max(int(points / (0.52 * size)), 8)
+
+
+def joined(remarks: list[str], letters: int) -> list[str]:
+    """Return lines of as many remarks as fit into so many letters, one at least.
+
+    >>> joined(["hatched: noise", "band: 95%", "dashed: June"], 30)
+    ['hatched: noise; band: 95%', 'dashed: June']
+    """
+    lines: list[str] = []
+    for remark in remarks:
+        if lines and len(lines[-1]) + 2 + len(remark) <= letters:
+            lines[-1] += f"; {remark}"
+        else:
+            lines.append(remark)
+    return lines
 
 
 def name_sides(ax: Any, across: str, up: str) -> None:
@@ -239,7 +259,8 @@ def in_percent(share: float | None) -> str:
 def add_remarks(ax: Any, remarks: list[str], title: str | None, style: Style) -> None:
     """Put remarks above axes, small, in a line each where it is narrow; and the title above."""
     size = 0.85 * style.text
-    lines = remarks if style.width < PAGE_WIDTH else ["; ".join(remarks)] if remarks else []
+    room = 72 * ax.get_position().width * ax.figure.get_figwidth()
+    lines = remarks if style.width < PAGE_WIDTH else joined(remarks, _letters(room, size))
     if lines:
         ax.annotate(
             "\n".join(lines),

@@ -55,6 +55,19 @@ class Debit:
         """What it costs in zero-concentrated terms: for pure ε, ε²/2 or ε²/8, by the law."""
         return self.amount.rho or 2 * self.amount.as_rho / self.law.concentration
 
+    @property
+    def mechanism(self) -> str:
+        """What made it private, in words."""
+        raise NotImplementedError
+
+    def told(self, times: int = 1) -> str:
+        """Return it in words; of several that are alike, what each of them cost."""
+        often, each = ("", "") if times == 1 else (f", {times} times", " each")
+        return f"{self.purpose}{often}: {self.amount}{each}, {self.mechanism}"
+
+    def __str__(self) -> str:
+        return self.told()
+
 
 @dataclass(frozen=True)
 class Spend(Debit):
@@ -62,8 +75,10 @@ class Spend(Debit):
 
     law: Law
 
-    def __str__(self) -> str:
-        return f"{self.purpose}: {self.amount}, {self.law.name} noise"
+    @property
+    def mechanism(self) -> str:
+        """What made it private, in words."""
+        return f"{self.law.name} noise"
 
 
 @dataclass(frozen=True)
@@ -72,8 +87,10 @@ class Selection(Debit):
 
     law: ChoiceLaw
 
-    def __str__(self) -> str:
-        return f"{self.purpose}: {self.amount}, {self.law.name} mechanism"
+    @property
+    def mechanism(self) -> str:
+        """What made it private, in words."""
+        return f"{self.law.name} mechanism"
 
 
 Options = tuple[tuple[Amount, type[Law]], ...]

@@ -133,14 +133,15 @@ class PrivacyStatement:
         declared = self.guarantee
         choices = any(isinstance(spend, Selection) for spend in self.spends)
         looks = "noisy measurements of the data" + " and random choices by it" * choices
-        alike = Counter(str(spend) for spend in self.spends)
+        often = Counter(str(spend) for spend in self.spends)
+        kinds = {str(spend): spend for spend in self.spends}
         return "\n".join(
             [
                 f"This release is {in_words(declared)}",
                 f"with respect to {neighbours(declared.adjacency, self.unit)}.",
                 protected(self.unit),
                 f"It was made by these {looks}, and no others:",
-                *(f"  - {spend}" + f", {n} times" * (n > 1) for spend, n in alike.items()),
+                *(f"  - {kinds[words].told(times)}" for words, times in often.items()),
                 "Whatever anyone computes from it, however often, is covered by the same bound.",
             ]
         )

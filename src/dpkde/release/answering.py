@@ -598,8 +598,9 @@ class Answering:
         else the noisy answers of `kde`, by the integral of the kernel. Either is a share of the
         records by volume, in the units of the columns, and the colour bar says so. Errors are
         those of the noisy answers: the band is that of `interval`, and hatching is where
-        `standard_error` is larger than what is drawn. Marginals of a `Fourier` release are those of
-        its `model`, about whose errors nothing is known.
+        `standard_error` is larger than what is drawn. A bound at which records are heaped, such as
+        those that were moved there from beyond it, is a thick edge. Marginals of a `Fourier`
+        release are those of its `model`, about whose errors nothing is known.
 
         Parameters
         ----------

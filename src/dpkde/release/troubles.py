@@ -11,9 +11,9 @@ code               it is told where
 ``fewer``          ñ and all noise that it may have (but for a probability of 10⁻⁹) are less than
                    half of the records that were expected
 ``at-bounds``      a tenth of the records or more lie at one face of the box, whatever the noise
-                   (but for 10⁻⁷ for each share that is read) and the bias of the family (`heap`).
-                   For tables of splines and of the fast Gauss transform, in boxes that clip, and
-                   kernels without long tails
+                   (but for 10⁻⁷ for each share that is read) and the bias of the family
+                   (`dpkde.release.heaps`). For tables of splines and of the fast Gauss
+                   transform, in boxes that clip, and kernels without long tails
 ``noise``          q ≤ e or q ≤ 3s, with records enough
 ``bandwidth``      the same, or q < 4e; and with a kernel 2, 4, 8, … times as wide q is 8e and more
                    than its 3s: that needs no larger ε
@@ -37,18 +37,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
-from dpkde.kernels import ProductKernel
-from dpkde.kernels.base import gauss_points, graded
 from dpkde.planning import outlook
 from dpkde.planning.plan import Plan
 from dpkde.privacy.laws import Law
 from dpkde.privacy.numbers import plain
 from dpkde.release.answers import deviation
 from dpkde.release.classifier import typical
+from dpkde.release.heaps import heap, tells_heaps
 from dpkde.release.parts import ExpectedRows
 from dpkde.release.quadratic import Side
 from dpkde.space.domain import Box
-from dpkde.space.frame import Frame, profile_integral
+from dpkde.space.frame import Frame
 
 if TYPE_CHECKING:
     from dpkde.release.answering import Answering
@@ -62,12 +61,6 @@ FAR = 0.5
 """Less than this part of the records expected is far fewer."""
 CHANCE = 1e-9
 """The probability with which the noise of a count may be larger than is allowed for."""
-HEAPED, ALL_HEAPED = 0.1, 0.9
-"""From which share on records at a face are told; and in bounds of few bandwidths."""
-LONG = 0.05
-"""Of a kernel with more than this beyond three bandwidths, slabs hear of places far away."""
-LEVEL = 1 - 1e-7
-"""Of the intervals that decide it."""
 SURE = 3.0
 """Standard errors from zero at which a typical answer is one."""
 NOISY, SHOWN = 1 / 4, 1 / 8
@@ -76,6 +69,9 @@ MOST_EPSILON = Fraction(10)
 STATED = Fraction(1, 10**6)
 """The δ at which a declared ρ is told as ε."""
 _PLACES = 64
+_CHECK = (
+    "before another release, dpkde check (for the curator alone) tells what becomes of the rows"
+)
 
 
 @dataclass(frozen=True)
@@ -119,13 +115,13 @@ def _few_records(release: Release) -> Iterator[Trouble]:
     spread = deviation(release, "count")
     if release.count < FEW * spread:
         unit = "; under unit= only where there is an id" if release.plan.unit.name else ""
+        number = "1 record" if release.count == 1 else f"{release.count:,} records"
         yield Trouble(
             "few-records",
-            f"about {release.count} records, give or take {spread:.3g}: this release says next to "
-            "nothing",
+            f"about {number}, give or take {spread:,.1f}: this release says next to nothing",
             "rows count only where every column is a finite number (see columns=, thousands=, "
             "decimal=), and records of text only with as many fields as the header has (see "
-            f"delimiter=){unit}",
+            f"delimiter=){unit}; {_CHECK}",
         )
 
 
@@ -136,8 +132,7 @@ def _fewer(release: Release) -> Iterator[Trouble]:
             "fewer",
             f"about {release.count:,} records, and {expected.rows:,} were expected",
             "rows count only where every column is a finite number, inside the bounds if those "
-            "outside are dropped; before another release, dpkde check (for the curator alone) "
-            "tells what becomes of the rows",
+            f"outside are dropped; {_CHECK}",
         )
 
 
@@ -159,131 +154,21 @@ def _epsilon(release: Release) -> Iterator[Trouble]:
 
 def _at_bounds(release: Release) -> Iterator[Trouble]:
     """Tell the faces of a box at which records are heaped, as those that were clipped are."""
-    frame = release.plan.frame
-    if (
-        not isinstance(frame.domain, Box)
-        or frame.domain.outside != "clip"
-        or not frame.kernel.is_product
-        or frame.kernel.bandwidth.is_matrix
-        or not release.plan.pair.knows_the_whole
-        or release.rate < 1
-        or Profile(frame.kernel.shape, math.inf).beyond(3.0) > LONG
-    ):
+    if not tells_heaps(release):
         return
     faces: list[str] = []
-    heaped = 0.0
-    for axis in range(frame.dim):
+    for axis in range(release.dim):
         for side, word in enumerate(("lower", "upper")):
             share = heap(release, axis, side)
             if share is not None:
                 name = f"column {axis}" if release.columns is None else release.columns[axis]
                 faces.append(f"about {share:.0%} at the {word} bound of {name}")
-                heaped = max(heaped, share)
     if faces:
         yield Trouble(
             "at-bounds",
             f"many records lie at the bounds or were moved there: {', '.join(faces)}",
             "if that is not where they are, publish with wider bounds, or drop what is outside",
         )
-
-
-def heap(release: Answering, axis: int, side: int) -> float | None:
-    """Return about which share of the records lies at a face of the box; None where few do.
-
-    The kernel carries part of each record across the face: T(u) = ∫_u^∞ k/∫k of one that lies u
-    bandwidths inside. Let H be the share beyond the face. Of a heap of share p it is p·T(0). Of
-    others it follows from how dense they are inside: in slabs from 2 to 3 and from 3 to 4
-    bandwidths, of shares G and G′, where their density is taken to go like e^{−bu}, with
-    b = ln G/G′ from 0 (as dense everywhere) to 1 (what falls faster is a heap to this kernel). So
-
-        p = (H − r·G)/(T(0) − r·(T(2) − T(3))),    r = ∫₀^w e^{−bu} T(u) du / ∫₂³ e^{−bu} du.
-
-    In bounds of less than 6 bandwidths there is room for one slab, from 1.5 bandwidths on, and b is
-    0. In those of less than 3.5 there is none: the shares H and H′ beyond both faces are compared,
-    and only heaps of nearly all records are told: p ≥ (H − H′)/(T(0) − T(w)).
-
-    Decided by the least p that intervals leave which hold for any records
-    (`Release.mass_interval`).
-    """
-    frame = release.plan.frame
-    halves = frame.halves()
-    assert halves is not None  # a box has bounds
-    width = float(2 * halves[axis])
-    profile = Profile(frame.kernel.shape, width)
-    slabs = profile.slabs
-    if slabs is None and 0.5 - profile.beyond(width) <= 1e-3:
-        return None  # too narrow to tell one face from the other
-    least = ALL_HEAPED if slabs is None else HEAPED
-    ends = [(-math.inf, 0.0), *([(width, math.inf)] if slabs is None else slabs)]
-    boxes = np.array([_slab(frame, axis, side, *pair) for pair in ends])
-    share = profile.heaped(*release.mass(boxes, clip=False, assisted=False).tolist())
-    if not share >= least:  # what follows takes longer
-        return None
-    low, high = release.mass_interval(boxes, LEVEL, assisted=False)
-    if profile.heaped(float(low[0]), float(high[1]), *low[2:].tolist()) < least:
-        return None
-    return float(min(share, 1.0))
-
-
-@dataclass(frozen=True)
-class Profile:
-    """A kernel along one axis of some width, in bandwidths: what it carries across a face."""
-
-    kernel: ProductKernel
-    width: float
-
-    @property
-    def slabs(self) -> list[tuple[float, float]] | None:
-        """Slabs inside a face that tell how dense records are; None where there is no room."""
-        if self.width >= 6.0:
-            return [(2.0, 3.0), (3.0, 4.0)]
-        return [(1.5, min(3.0, self.width - 1.5))] if self.width >= 3.5 else None
-
-    def heaped(self, over: float, inside: float, further: float | None = None) -> float:
-        """Return p, from the share beyond the face, and those of the slabs (or the other face)."""
-        if self.slabs is None:
-            return (over - inside) / (0.5 - self.beyond(self.width))
-        start, stop = self.slabs[0]
-        fall = 0.0
-        if further is not None and inside > 0:
-            fall = 1.0 if further <= 0 else min(max(math.log(inside / further), 0.0), 1.0)
-        even = stop - start
-        if fall > 0:
-            even = (math.exp(-fall * start) - math.exp(-fall * stop)) / fall
-        r = self.carried(fall) / even
-        leak = self.beyond(start) - self.beyond(stop)
-        return (over - r * max(inside, 0.0)) / (0.5 - r * leak)
-
-    def beyond(self, distance: float) -> float:
-        """Return T(u): the share of the kernel that lies further than u on one side."""
-        t, mass = gauss_points(distance + graded(self._reach))
-        return float(self.kernel.profile(t) @ mass) / profile_integral(self.kernel)
-
-    def carried(self, fall: float = 0.0) -> float:
-        """Return ∫₀^w e^{−bu} T(u) du = ∫₀^∞ k(z)·(1 − e^{−b·min(z, w)})/b dz/∫k."""
-        t, mass = gauss_points(graded(self._reach))
-        z = np.minimum(t, self.width)
-        lengths = z if fall == 0 else -np.expm1(-fall * z) / fall
-        whole = profile_integral(self.kernel)
-        return float((self.kernel.profile(t) * lengths) @ mass) / whole
-
-    @property
-    def _reach(self) -> float:
-        return min(self.kernel.profile_reach(1e-8), 1e4)
-
-
-def _slab(frame: Frame, axis: int, side: int, start: float, stop: float) -> Floats:
-    """Return the box between two distances from a face, in bandwidths, inwards from it."""
-    assert isinstance(frame.domain, Box)
-    box = np.tile([-math.inf, math.inf], (frame.dim, 1))
-    unit = float(frame.kernel.bandwidth.unwhiten(np.ones((1, frame.dim)))[0, axis])
-    if side == 0:
-        face = frame.domain.low[axis]
-        box[axis] = (face + start * unit, face + stop * unit)
-    else:
-        face = frame.domain.high[axis]
-        box[axis] = (face - stop * unit, face - start * unit)
-    return box
 
 
 def _drowned(release: Release) -> Iterator[Trouble]:

@@ -72,7 +72,12 @@ class Frame:
             )
         if len(set(known.values())) > 1:
             numbers = ", ".join(f"{count} in {source}" for source, count in known.items())
-            raise SchemaError(f"the number of columns does not agree: {numbers}")
+            others = max((known[k] for k in known if k != "the table"), default=0)
+            choose = "; columns= chooses among those that have names"
+            raise SchemaError(
+                f"the number of columns does not agree: {numbers}"
+                f"{choose if known.get('the table', 0) > others else ''}"
+            )
         count = next(iter(known.values()))
         if count < 1:
             raise SchemaError("points need at least one column")

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpkde.curator.labelled.labels import Label, as_classes, numbered
-from dpkde.curator.publish import publish
-from dpkde.errors import ParameterError, SchemaError
+from dpkde.curator.publish import publish, troubles_of, untold
+from dpkde.errors import ParameterError, ReleaseWarning, SchemaError
 from dpkde.privacy.budget import Guarantee
 from dpkde.privacy.disjoint import LabelledStatement, each_of
 from dpkde.privacy.ledger.booking import LedgerLike, page_of
@@ -31,6 +32,7 @@ from dpkde.tables.source import Piece, chunk_rows
 
 _OF_ALL = ("unit", "rows_per_unit", "plan")
 """What `publish` takes and classes do not have, or not each alike."""
+_LABELS = "records are of a class only where their label is written as there; "
 
 
 class Labelled(NamedTuple):
@@ -102,7 +104,13 @@ def publish_labelled(
             raise SchemaError("points and labels are not as many: there is one label for each row")
         for number, (label, share) in enumerate(zip(known, pages, strict=True)):
             part_of_them = _of_class(rows, numbers, number, source.columns)
-            releases[label] = publish(part_of_them, **own, ledger=share, **settings)
+            with untold():
+                releases[label] = publish(part_of_them, **own, ledger=share, **settings)
+    for label, release in releases.items():  # once all of them are published
+        for trouble in troubles_of(release):
+            hint = _LABELS if trouble.code == "few-records" else ""
+            told = f"class {label!r}: {trouble.sentence}: {hint}{trouble.advice}"
+            warnings.warn(ReleaseWarning(told, release, trouble), stacklevel=3)
     return Labelled(releases, LabelledStatement(total, each, known))
 
 
