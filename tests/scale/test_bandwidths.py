@@ -22,7 +22,7 @@ ROWS = 200_000
 def _marginal(values: Array, cells: int = 256, low: float = -8.0, high: float = 8.0) -> Marginal:
     axis = Axis.uniform(low, high, cells)
     counts = np.bincount(axis.cell_of(values), minlength=cells).astype(np.float64)
-    return Marginal.of(counts, high - low, 0.0, len(values), float(values.std()))
+    return Marginal.of(counts, high - low, 0.0, len(values))
 
 
 def _normal_bias(std: float, h: float) -> float:
@@ -47,10 +47,8 @@ def test_joint_histograms_see_clusters_that_columns_alone_do_not() -> None:
     alone = tuple(_marginal(points[:, k]) for k in range(2))
     look = JointHistogram((Axis.uniform(-8, 8, 64),) * 2)
     counts = np.bincount(look.places(points, np.ones(ROWS, dtype=bool)), minlength=64 * 64)
-    cuts = np.array([one.cut for one in alone])
     noisy = counts.reshape(64, 64).astype(np.float64)
-    joint = Joint.of(noisy, np.array([16.0, 16.0]), cuts, 0.0, ROWS)
-    assert joint is not None
+    joint = Joint.of(noisy, np.array([16.0, 16.0]), np.zeros(2), 0.0, ROWS)
     unit, bandwidths = section(dpkde.Gaussian(1.0)), np.array([0.3, 0.3])
     true = 1 / (4 * math.pi * 0.4**2) / 2
     assert joint.moments(unit.transform, bandwidths).alone == pytest.approx(true, rel=0.03)

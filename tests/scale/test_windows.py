@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import binom
 
 from dpkde.privacy.laws import DiscreteGaussian, DiscreteLaplace, Law, draw
+from dpkde.scale.clouds import Cloud, Faint
 from dpkde.scale.grids import Axis
-from dpkde.scale.windows import CHANCE, SURE, Cloud, ends, faint_ends, largest, occupied
+from dpkde.scale.windows import CHANCE, SURE, ends, largest, occupied
 
 ROWS = 20_000
 AXIS = Axis.uniform(-8.0, 8.0, 128)
@@ -61,7 +62,8 @@ def test_what_bounds_of_faint_histograms_leave_out_is_told(law: Law) -> None:
         wrong = 0
         for row in draw(law, trials * axis.cells).reshape(trials, -1):
             noisy = (counts + row).astype(np.float64)
-            found = faint_ends(axis, noisy, Cloud.of(axis, noisy, law, rows), law, rows)
+            look = Faint(axis, noisy, law)
+            found = Cloud.of((look,), rows).ends(look, rows)
             wrong += ((points < found.low) | (points > found.high)).mean() > found.left_out
         assert wrong <= binom.isf(1e-9, trials, 1 - SURE)
 

@@ -104,7 +104,7 @@ class Cloud(NamedTuple):
             return cls(max(low, -LARGEST), min(high, LARGEST), std, False)
         pair = _pair(evidence, [look.axis for look in looks])
         if pair.misses < float(misses.min()) - _PENALTY:
-            low, high, std = min(low, pair.low), max(high, pair.high), max(std, pair.std)
+            low, high, std = min(low, pair.low), max(high, pair.high), pair.std
         shown = occupied(last.noisy, last.law)
         if shown is not None:
             low = min(low, float(axis.edges[shown[0]]))

@@ -21,18 +21,21 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LEVELS = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 48)])
+LEVELS = np.concatenate([[0.0], np.geomspace(1e-10, 1.0, 80)])
 """Powers that are told apart: none, and so many."""
 _LESS, _SPREAD = 0.8, 0.7
 """By what power of e the next is less, mostly, and how far that scatters."""
 _ON, _DOWN, _OUT = 0.5, 0.2, 0.28
 """How often the next is somewhat less, anything less, nothing; else it is anything."""
-_WAKE = 0.01
+_WAKE = 0.016
 """How often something follows nothing."""
 _NORMAL = 16
 """Frequencies from which on the mean over them counts as normal."""
-_CERTAIN = 1.5
-"""Standard errors of a mean below which nothing of it counts as more than chance."""
+_LARGE = 1e6
+"""Arguments from which on Bessel functions are exponentials over roots."""
+_CERTAIN, _EXACT = 1.5, 4.0
+"""Standard errors of a mean below which nothing of it counts as more than chance, and below which
+`LEVELS` are as fine as it is."""
 
 
 def likely(means: Floats, counts: NDArray[np.int64], level: float) -> Floats:
@@ -70,7 +73,10 @@ def _fit(mean: float, count: int, level: float) -> Floats:
     # Of powers far below the noise it is (x/2)^order/order!.
     shows = x > 1e-6 * (order + 1)
     bessel = np.full(len(x), -order * math.log(2.0) - math.lgamma(order + 1))
+    large = x > _LARGE
+    shows &= ~large
     bessel[shows] = np.log(ive(order, x[shows])) + x[shows] - order * np.log(x[shows])
+    bessel[large] = x[large] - (order + 0.5) * np.log(x[large]) - math.log(2 * math.pi) / 2
     return np.asarray(bessel - count * LEVELS / level)
 
 
@@ -116,8 +122,13 @@ def smoothed(waves: Floats, level: float, edges: NDArray[np.int64]) -> Floats:
     """
     starts, counts = edges[:-1], np.diff(edges)
     means = np.add.reduceat(waves, starts) / counts
-    told = likely(means, counts, level)
-    errors = _CERTAIN * level / np.sqrt(counts)
-    seen = np.maximum(means - level, errors)
-    kept = 1 - (errors / seen) ** 2
-    return np.repeat(told, counts) + (waves - np.repeat(means, counts)) * np.repeat(kept, counts)
+    told, seen = likely(means, counts, level), means - level
+    errors = level / np.sqrt(counts)
+    told = told + (seen - told) * _known(seen, _EXACT * errors)
+    apart = waves - np.repeat(means, counts)
+    return np.repeat(told, counts) + apart * np.repeat(_known(seen, _CERTAIN * errors), counts)
+
+
+def _known(seen: Floats, errors: Floats) -> Floats:
+    """Return 1 − (s/m)², and 0 where m is no larger than s."""
+    return np.asarray(1 - (errors / np.maximum(seen, errors)) ** 2)
