@@ -57,9 +57,7 @@ def test_a_second_look_tells_the_size_of_a_cloud() -> None:
     """Standard deviations are off by a few per cent on average, and reach three of them."""
     values = np.random.default_rng(2).normal(size=ROWS)
     first = [_seen(geometric(Fraction(1)), values) for _ in range(20)]
-    found = [
-        Cloud.of((look, _seen(Axis.uniform(-6.0, 6.0, 32), values)), ROWS) for look in first
-    ]
+    found = [Cloud.of((look, _seen(Axis.uniform(-6.0, 6.0, 32), values)), ROWS) for look in first]
     assert np.mean([one.std for one in found]) == pytest.approx(1.0, abs=0.15)
     assert np.mean([one.high - one.low for one in found]) == pytest.approx(6.0, abs=1.5)
     assert all(one.is_resolved and not one.is_beyond for one in found[:3])

@@ -37,6 +37,8 @@ Errors = Callable[[Floats], tuple[float, float]]
 _FARTHEST = 256.0
 _MOST_ALONE = 6
 """Up to so many columns have bandwidths that are found one by one; more keep their proportions."""
+_WORTH = 0.9
+"""What their risk has to be of that of a common multiple: more may be noise in what is known."""
 _SPAN = (0.02, 8.0)
 """What multiples of the columns' scales are looked at."""
 
@@ -167,6 +169,7 @@ def best(risk: Risk, scales: Floats, finest: Floats) -> Floats:
     start = np.maximum(start, np.log(finest))
     if not 1 < len(scales) <= _MOST_ALONE:
         return np.exp(start)
+    least = risk(np.exp(start))
     limits = [(math.log(one), max(math.log(one), base[k] + high)) for k, one in enumerate(finest)]
     alone = minimize(
         lambda logs: risk(np.exp(logs)),
@@ -175,7 +178,7 @@ def best(risk: Risk, scales: Floats, finest: Floats) -> Floats:
         bounds=limits,
         options={"xtol": 0.02, "ftol": 1e-3, "maxiter": 8},
     )
-    return np.exp(alone.x if alone.fun < risk(np.exp(start)) else start)
+    return np.exp(alone.x if alone.fun < _WORTH * least else start)
 
 
 def scott(rows: float, stds: Floats) -> Floats:

@@ -72,8 +72,9 @@ _FEW, _FEW_NEAR, _VISIBLE = 150.0, 75.0, 4.0
 """Records over noise below which histograms are faint where records are sought, and where they are
 known to be; and below which they tell nothing."""
 _FAINT_CELLS, _LONELY, _HALF = (16, 64), 4, 0.5
-_AROUND = 0.15
-"""How much wider than a cloud its window is, to either side: what is at its ends is not normal."""
+_ROOM = (0.2, 0.15)
+"""How much wider than a cloud its window is, to either side, since what is at its ends may not be
+normal: where only bounds are to be told, and where fine cells are, too."""
 _OCTAVES, _RANGE_CELLS = 24.0, 1 << 12
 _LEAST_JOINT, _MOST_JOINT, _MOST_ALONE = 5, 1 << 17, 1 << 10
 _STRENGTH, _BASE, _LEAST_BASE = 70.0, (28.0, 10.0, 6.0), 5.0
@@ -169,14 +170,16 @@ class Column:
     cloud: Cloud | None = None
     is_widened: bool = False
 
-    @property
-    def window(self) -> tuple[float, float]:
-        """Where to look next: wider where much is in the cells that hold all beyond."""
+    def window(self, room: float) -> tuple[float, float]:
+        """Return where to look next: wider where much is in the cells that hold all beyond.
+
+        `room`: how much wider than a cloud, to either side.
+        """
         if self.cells is None:
             return NOWHERE
         if self.cloud is not None:  # another cloud may be beside one that was found in few cells
             low, high = self.cloud.low, self.cloud.high
-            spare = (_AROUND if self.is_near else 1.0) * (high - low)
+            spare = (room if self.is_near else 1.0) * (high - low)
             return max(low - spare, -LARGEST), min(high + spare, LARGEST)
         below, above = self.beyond
         if not (self.much_is_beyond or (self.is_near and (below or above))):
@@ -362,7 +365,7 @@ class Search:
             cost = _price_of_scale(budget, bounds, rows, _NEXT if near else _FIRST)
         strength = rows / cost.spread
         number = _number(strength, near) if purpose == SCALE else _shape_cells(strength, 1)
-        axes = tuple(Axis.uniform(*columns[k].window, number) for k in which)
+        axes = tuple(Axis.uniform(*columns[k].window(_ROOM[self.is_alone]), number) for k in which)
         look = Histograms(axes, tuple(which))
         spend = budget.spend(purpose, cost.amount, cost.kind, look.bounds)
         noisy = _with_noise(look.parted(taken(look)), budget, spend)
