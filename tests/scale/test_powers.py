@@ -55,7 +55,7 @@ def test_noise_alone_tells_next_to_nothing_and_a_line_beyond_a_gap_is_told() -> 
     normal = np.exp(-((0.8 * np.arange(1.0, 65.0)) ** 2))
     line = np.where(np.abs(np.arange(1.0, 65.0) - 30) < 3, 0.05, 0.0)
     edges = blocks(np.arange(1.0, 65.0), 1.25, 1)
-    told = {"normal": [], "line": []}
+    told: dict[str, list[float]] = {"normal": [], "line": []}
     for name, true in (("normal", normal), ("line", normal + line)):
         for _ in range(300):
             noise = generator.normal(size=(2, 64)) * np.sqrt(LEVEL / 2)
