@@ -76,6 +76,36 @@ def test_each_look_is_debited_before_its_noise_and_all_add_up(
     assert again.parts.of(FoundScale) == release.parts.of(FoundScale)
 
 
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_one_column_has_bounds_and_bandwidth_from_one_look(adjacency: str) -> None:
+    """The last, which is paid as one that tells a bandwidth; a record adds one to a cell of it."""
+    values = np.random.default_rng(2).normal(size=(10_000, 1))
+    for points, most in ((values, 1), (values + 1e6, searching.MOST_ROUNDS)):
+        release = _published(points, rigged(constant(0), epsilon=1, adjacency=adjacency))
+        spends = [spend for spend in release.privacy.spends if spend.purpose in ("scale", "shape")]
+        assert 1 <= [spend.purpose for spend in spends].index("shape") == len(spends) - 1 <= most
+        assert {spend.sensitivity for spend in spends} == {1 + (adjacency == "replace")}
+
+
+def test_looks_cost_what_docs_bandwidth_says_and_what_was_foreseen() -> None:
+    points = np.random.default_rng(3).normal(size=(10_000, 3))
+    for columns in (1, 2, 3):
+        search, shares = Search((None,) * columns, with_shape=True), []
+        for rows in (100_000, 10_000, 1_000):
+            looks = search.foreseen(rigged(epsilon=1), rows)
+            shares.append(sum(cost.share for _, cost in looks))
+        assert 0.01 < shares[0] < 0.05
+        assert 0.09 < shares[1] < 0.18
+        assert 0.16 < shares[2] <= 0.20
+        foreseen = [
+            (name, cost.amount.epsilon)
+            for name, cost in search.foreseen(rigged(epsilon=1), len(points))
+        ]
+        release = _published(points[:, :columns], rigged(constant(0), epsilon=1))
+        paid = [(spend.purpose, spend.amount.epsilon) for spend in release.privacy.spends]
+        assert [one for one in paid if one[0] in ("scale", "shape")] == foreseen
+
+
 def test_units_are_paid_for_as_a_whole() -> None:
     pyarrow = pytest.importorskip("pyarrow")
     who = [f"p{k % 4000}" for k in range(20_000)]
@@ -224,16 +254,20 @@ def _scales(make: Noise) -> Callable[[Array, int], Array]:
 
 @pytest.mark.audit
 def test_bounds_of_neighbours_whose_extremes_differ() -> None:
-    """One record more, far out, and a cell with just as many as show without noise.
+    """One record more, far out, with which bounds differ where there is no noise.
 
     A search that forgot its noise would tell the two apart every time: that is seen.
     """
-    silent, trials = _scales(constant(0)), 300
-    told = [silent(np.full((count, 1), 1e6), 1)[0].tolist() for count in range(80, 400)]
-    shown = next(k for k in range(1, len(told)) if told[k] != told[0]) + 80
-    less, more = np.full((shown - 1, 1), 1e6), np.full((shown, 1), 1e6)
-    assert audit(silent, less, more, trials=trials).refutes(1)
-    assert not audit(_scales(draw), less, more, trials=trials).refutes(1)
+    once, trials = _scales(constant(0)), 120
+
+    def silent(points: Array, trials: int) -> Array:
+        return np.repeat(once(points, 1), trials, axis=0)
+
+    first = silent(np.full((80, 1), 1e6), 1)
+    counts = (np.full((count, 1), 1e6) for count in range(81, 400))
+    more = next(points for points in counts if (silent(points, 1) != first).any())
+    assert audit(silent, more[1:], more, trials=trials).refutes(1)
+    assert not audit(_scales(draw), more[1:], more, trials=trials).refutes(1)
 
 
 TABLES: dict[str, Array] = {
@@ -265,6 +299,45 @@ def test_any_table_publishes_without_a_word(name: str, epsilon: str) -> None:
     part = again.parts.of(FoundScale)
     assert part is not None
     assert part.bandwidth == kernel.bandwidth.rule
+
+
+@pytest.mark.parametrize(
+    ("points", "bandwidth"),
+    [
+        (np.random.default_rng(1).standard_cauchy((3000, 1)) ** 9, 1.0),
+        (np.random.default_rng(2).normal(size=(3000, 2)) * [1e150, 1.0], [1.0, 0.3]),
+        (np.random.default_rng(3).normal(size=(3000, 2)) * 1e30, [[2.0, 1.0], [1.0, 2.0]]),
+        (np.full((3000, 1), 1.7e308), 1e-3),
+    ],
+)
+def test_a_bandwidth_that_is_far_too_small_narrows_bounds(points: Array, bandwidth: Any) -> None:
+    """No table covers what was found: a refusal would leave nothing of what was paid."""
+    release = dpkde.publish(
+        points, kernel=dpkde.Gaussian(bandwidth), bounds="private", epsilon=8, family="spline"
+    )
+    part = release.parts.of(FoundScale)
+    assert part is not None
+    assert part.left_out == 1.0
+    assert release.kernel == dpkde.Gaussian(bandwidth)
+    low, high = np.array(release.plan.domain.to_json()["bounds"]).T
+    assert (high - low <= 2**18).all()
+    assert np.isfinite(release.kde(np.stack([low, high]))).all()
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        [(1e9, 1e9 + 1e-6), (-5, 5), (-1e140, 1e140), (1.0, 1.0000000000000002)],
+        [(-1e140, 1e140)] * 2 + [(0, 1)] * 2,
+    ],
+)
+@pytest.mark.parametrize("rule", ["auto", "scott"])
+def test_public_bounds_of_any_width_have_a_bandwidth(bounds: Any, rule: str) -> None:
+    """Nothing overflows, and the bandwidth found is one of which a table fits."""
+    points = np.random.default_rng(4).normal(size=(300, 4))
+    for kernel, family in ((dpkde.Laplacian(rule), "hashing"), (dpkde.Gaussian(rule), "spline")):
+        release = dpkde.publish(points, kernel=kernel, bounds=bounds, epsilon=20, family=family)
+        assert np.isfinite(release.kernel.bandwidth.to_json()).all()
 
 
 def test_many_duplicates() -> None:

@@ -101,3 +101,14 @@ def test_other_kernels_get_the_roughness_of_a_gaussian(kernel: Kernel) -> None:
     normal = values / (values.sum() * (t[1] - t[0]))
     rough = float((normal**2).sum() * (t[1] - t[0]))
     assert rough == pytest.approx(1 / (2 * math.sqrt(math.pi) * 0.5), rel=0.02)
+
+
+@pytest.mark.parametrize("noise", [np.inf, 1e200])
+def test_bandwidths_that_no_table_fits_are_left_to_the_caller(noise: float) -> None:
+    """Minimisers cannot take differences of infinities, nor squares of such numbers."""
+    values = np.random.default_rng(0).normal(size=ROWS)
+    unit, spectrum = section(dpkde.Gaussian(1.0)), Independent((_marginal(values),) * 2)
+    risk = Risk(unit, spectrum, ROWS, np.full(2, 16.0), lambda _: (noise, 0.0))
+    found = best(risk, np.ones(2), np.full(2, 0.01))
+    assert np.isfinite(found).all()
+    assert (found > 0).all()

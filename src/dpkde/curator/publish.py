@@ -467,8 +467,8 @@ def publish_open(
     def taken(look: Summed) -> Table:
         return count_and_look(source, frame, [look], errand.threads)[1][0]
 
-    scale = search.run(sums, errand.budget, count, taken)
     settled = Settlement(wish, families, errand.budget, errand.capacity_bits, count)
+    scale = settled.covered(search.run(sums, errand.budget, count, taken))
     found, density = settled.found(scale, frame)
     guess = errand.typical_density if errand.typical_density is not None else density
     view = outlook(errand.budget, found, count, guess, errand.capacity_bits)

@@ -41,6 +41,8 @@ _WORTH = 0.9
 """What their risk has to be of that of a common multiple: more may be noise in what is known."""
 _SPAN = (0.02, 8.0)
 """What multiples of the columns' scales are looked at."""
+_HOPELESS = 1e6
+"""What a risk counts at most, in parts of the least of a list: minimisers take differences."""
 
 
 @dataclass(frozen=True)
@@ -130,12 +132,12 @@ class Risk:
         with np.errstate(all="ignore"):
             moments = self.spectrum.moments(kernel.transform, bandwidths)
             chance = float(np.prod(kernel.roughness / bandwidths)) / self.rows
-            noise, approximation = self.errors(bandwidths)
-            volume = float(np.prod(self.widths + bandwidths))
+            noise, approximation = np.square(self.errors(bandwidths))
+            volume = np.prod(self.widths + bandwidths)
             dense = min(1 / max(moments.smoothed, 1e-300), volume)  # where records are
-            squares = noise**2 * volume + approximation**2 * dense
-            total = moments.bias + chance + squares / float(np.prod(self._unit(bandwidths))) ** 2
-        return total if math.isfinite(total) else math.inf
+            squares = noise * volume + approximation * dense
+            total = moments.bias + chance + squares / np.prod(self._unit(bandwidths)) ** 2
+        return float(total) if math.isfinite(total) else math.inf
 
     def _unit(self, bandwidths: Floats) -> Floats:
         """Return what each axis adds to the integral of the kernel."""
@@ -163,22 +165,29 @@ def best(risk: Risk, scales: Floats, finest: Floats) -> Floats:
     logs = np.linspace(low, high, 33)
     values = [along(log) for log in logs.tolist()]
     at = int(np.argmin(values))
+    if not 0 < values[at] < math.inf:  # no table fits any of them: the caller doubles them
+        return np.asarray(np.maximum(np.exp(base + logs[at]), finest))
+
+    def part(value: float) -> float:
+        return min(value / values[at], _HOPELESS)
+
     ends = (logs[max(at - 1, 0)], logs[min(at + 1, len(logs) - 1)])
-    common = minimize_scalar(along, bounds=ends, method="bounded", options={"xatol": 0.02})
-    start = base + (float(common.x) if common.fun < values[at] else logs[at])
+    common = minimize_scalar(
+        lambda log: part(along(log)), bounds=ends, method="bounded", options={"xatol": 0.02}
+    )
+    start = base + (float(common.x) if common.fun < 1 else logs[at])
     start = np.maximum(start, np.log(finest))
     if not 1 < len(scales) <= _MOST_ALONE:
         return np.exp(start)
-    least = risk(np.exp(start))
     limits = [(math.log(one), max(math.log(one), base[k] + high)) for k, one in enumerate(finest)]
     alone = minimize(
-        lambda logs: risk(np.exp(logs)),
+        lambda logs: part(risk(np.exp(logs))),
         start,
         method="Powell",
         bounds=limits,
         options={"xtol": 0.02, "ftol": 1e-3, "maxiter": 8},
     )
-    return np.exp(alone.x if alone.fun < _WORTH * least else start)
+    return np.exp(alone.x if alone.fun < _WORTH * part(risk(np.exp(start))) else start)
 
 
 def scott(rows: float, stds: Floats) -> Floats:

@@ -28,8 +28,9 @@ Floats = NDArray[np.float64]
 _SIZES = 2.0 ** np.arange(-2.0, 6.5, 0.75)
 """Standard deviations of clouds on an even grid, in cells; none is wider than the grid."""
 _PLACES = 64
-_OCTAVES = np.arange(-96.0, 256.0, 0.5)
-"""Powers of two that standard deviations of clouds on a geometric grid are."""
+_OCTAVES = ((-96.0, -20.0, 2.0), (-20.0, 68.0, 0.5), (68.0, 256.0, 2.0))
+"""Powers of two that standard deviations of clouds on a geometric grid are: from, to, by. Where its
+cells are long, few."""
 _APART = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 12.0, 24.0)
 """How many standard deviations these are from zero."""
 _LOST = 30.0
@@ -190,7 +191,7 @@ class Pair(NamedTuple):
 
 def _pair(evidence: Evidence, axes: Sequence[Axis]) -> Pair:
     """Return the two clouds that fit best together: one after the other, and once more."""
-    kinds = [_clouds(axis)[:3] for axis in axes if not axis.is_geometric]
+    kinds = [_clouds(axis)[:3] for axis in axes[-2:] if not axis.is_geometric]
     middles, left, right = (np.concatenate(each) for each in zip(*kinds, strict=True))
     even = left == right
     middles, width = middles[even], left[even]
@@ -233,23 +234,28 @@ def _clouds(axis: Axis) -> tuple[Floats, Floats, Floats, Floats]:
 def _around_zero() -> tuple[Floats, Floats, Floats, Floats]:
     """Return clouds of any magnitude; unusual ones are less likely."""
     away = np.array([*_APART, *(-apart for apart in _APART[1:])])
-    octave, apart = (each.ravel() for each in np.meshgrid(_OCTAVES, away, indexing="ij"))
+    octaves = np.concatenate([np.arange(*part) for part in _OCTAVES])
+    steps = np.concatenate([np.full(len(np.arange(*part)), part[2]) for part in _OCTAVES])
+    octave, apart = (each.ravel() for each in np.meshgrid(octaves, away, indexing="ij"))
     width = 2.0**octave
-    likely = -_UNUSUAL * np.abs(octave)
-    return apart * width, width, width, likely - np.log(np.exp(likely).sum())
+    likely = np.repeat(steps, len(away)) * np.exp(-_UNUSUAL * np.abs(octave))
+    return apart * width, width, width, np.log(likely / likely.sum())
 
 
 def _shares(axis: Axis, middles: Floats, left: Floats, right: Floats) -> Floats:
     """Return what cells hold of clouds, shape (clouds, cells); the outermost hold all beyond."""
     from scipy.special import ndtr
 
-    apart = axis.edges[1:-1] - middles[:, np.newaxis]
-    below = apart < 0
-    width = np.where(below, left[:, np.newaxis], right[:, np.newaxis])
-    mass = ndtr(np.clip(apart / width, -40, 40))
+    edges = axis.edges[1:-1]
+    # A half is told by its middle and its width: few are distinct, though clouds are many.
+    halves = np.concatenate([middles, middles]) + 1j * np.concatenate([left, right])
+    distinct, which = np.unique(halves, return_inverse=True)
+    apart = (edges - distinct.real[:, np.newaxis]) / distinct.imag[:, np.newaxis]
+    masses = ndtr(np.clip(apart, -40, 40))[which.reshape(2, -1)]
     # A half is as heavy as it is wide, so that the density has no step.
-    total = (left + right)[:, np.newaxis]
-    mass = np.where(below, 2 * left[:, np.newaxis] * mass, total - 2 * width * (1 - mass)) / total
+    weights = (np.stack([left, right]) / (left + right))[:, :, np.newaxis]
+    below = edges < middles[:, np.newaxis]
+    mass = np.where(below, 2 * weights[0] * masses[0], 1 - 2 * weights[1] * (1 - masses[1]))
     return np.diff(mass, axis=1, prepend=0.0, append=1.0)
 
 

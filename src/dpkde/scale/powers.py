@@ -105,7 +105,7 @@ def blocks(radii: Floats, growth: float, least: int) -> NDArray[np.int64]:
     Each holds radii up to `growth` times its first, and at least so many.
 
     >>> blocks(np.arange(1.0, 12.0), 1.5, 1).tolist()
-    [0, 1, 2, 4, 8, 11]
+    [0, 1, 2, 4, 7, 11]
     """
     edges = [0]
     while edges[-1] < len(radii):

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from dpkde.errors import ParameterError
 from dpkde.families.base import Family, Prediction
+from dpkde.kernels import Kernel
 from dpkde.planning.choice import Choice, Typical
 from dpkde.planning.outlook import LEAST_DENSITY, outlook
 from dpkde.privacy.budget import Budget
 from dpkde.release.parts import FoundScale
 from dpkde.scale.bandwidths import Risk, best, scott, section, silverman
 from dpkde.scale.search import Scale
-from dpkde.scale.windows import SURE
+from dpkde.scale.windows import SURE, Ends
 from dpkde.scale.wish import Wish, outwards, rounded
 from dpkde.space.domain import Box, Domain, Unbounded
 from dpkde.space.frame import Frame
@@ -27,9 +28,13 @@ Floats = NDArray[np.float64]
 
 _STEP = math.log(2.0)
 """Errors are planned for bandwidths so far apart, and between them by a line."""
-_WIDEST_FRAME = 1e100
-"""Most bandwidths that bounds are wide."""
+_WIDEST = 24
+"""Doublings that bounds are wider than a bandwidth at most: no table has more."""
+_COVERED = 16
+"""Bounds that no table covers are narrowed to so many doublings of the bandwidth, or less."""
 _DOUBLINGS = 64
+_FINE = 2.0**30
+"""How far from zero bounds are that had to be narrowed, at most, in parts of their width."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,7 @@ class Settlement:
         low, high = (np.array([getattr(one, end) for one in scale.ends]) for end in ("low", "high"))
         domain: Domain
         if self.wish.domain is None:
-            ranges = self.wish.ranges or (None,) * dim
-            ends = zip(low.tolist(), high.tolist(), ranges, strict=True)
-            domain = Box([outwards(*each) for each in ends])
+            domain = self._box(scale)
             widths = 2 * domain.halves(dim)
         else:
             domain = self.wish.domain
@@ -73,26 +76,59 @@ class Settlement:
             widths = 2 * halves if bounded and halves is not None else high - low
         kernel, density = self.wish.kernel, None
         if self.wish.rule is not None:
-            bandwidths = np.maximum(self._bandwidths(scale, widths, domain), widths / _WIDEST_FRAME)
-            values = [rounded(value) for value in self._fitting(bandwidths, domain).tolist()]
+            bandwidths = np.maximum(self._bandwidths(scale, widths, domain), widths / 2.0**_WIDEST)
+            values = self._fitting(bandwidths, domain)
             kernel = kernel.with_bandwidth(values)
             if self.wish.rule == "auto":
                 unit = self._risk(scale, widths, domain)
                 density = min(max(unit.density(np.array(values)), LEAST_DENSITY), 1.0)
         return Frame.of(kernel, domain, dim), density
 
-    def _fitting(self, bandwidths: Floats, domain: Domain) -> Floats:
-        """Return these bandwidths, or multiples with which a table fits."""
-        for _ in range(_DOUBLINGS):
-            frame = Frame.of(
-                self.wish.kernel.with_bandwidth(bandwidths.tolist()), domain, len(bandwidths)
-            )
-            try:
-                self._planned(frame)
+    def covered(self, scale: Scale) -> Scale:
+        """Return what was found, with bounds that a table of the kernel can cover.
+
+        Where the bandwidth is a number, no table may fit so wide bounds. The looks are paid for,
+        and a refusal would leave nothing: so bounds are narrowed around their middles, and promise
+        nothing of what they leave out.
+        """
+        kernel = self.wish.kernel
+        if self.wish.rule is not None or not self.wish.is_private:
+            return scale
+        if self._fits(kernel, self._box(scale)):
+            return scale
+        reach = kernel.bandwidth.spans
+        units = [1 / float(reach(row).max()) for row in np.eye(len(scale.ends))]
+        narrowed = scale
+        for doublings in range(_COVERED, -1, -1):
+            most = [2.0**doublings * unit for unit in units]
+            ends = [_narrowed(*each) for each in zip(scale.ends, most, strict=True)]
+            narrowed = scale._replace(ends=tuple(ends))
+            if self._fits(kernel, self._box(narrowed)):
                 break
-            except ParameterError:
-                bandwidths = 2 * bandwidths
-        return bandwidths
+        return narrowed
+
+    def _box(self, scale: Scale) -> Box:
+        """Return the bounds that were found, with few digits, within public ranges."""
+        ranges = self.wish.ranges or (None,) * len(scale.ends)
+        pairs = zip(scale.ends, ranges, strict=True)
+        return Box([outwards(one.low, one.high, within) for one, within in pairs])
+
+    def _fitting(self, bandwidths: Floats, domain: Domain) -> list[float]:
+        """Return these bandwidths with few digits, or multiples with which a table fits."""
+        values = [rounded(value) for value in bandwidths.tolist()]
+        for _ in range(_DOUBLINGS):
+            if self._fits(self.wish.kernel.with_bandwidth(values), domain):
+                break
+            values = [rounded(2 * value) for value in values]
+        return values
+
+    def _fits(self, kernel: Kernel, domain: Domain) -> bool:
+        """Tell whether some table of the kernel covers such bounds."""
+        try:
+            self._planned(Frame.of(kernel, domain))
+        except ParameterError:
+            return False
+        return True
 
     def _planned(self, frame: Frame) -> Prediction:
         """Return what is to be expected of the table that would be taken; an error if none fits."""
@@ -137,3 +173,12 @@ class Settlement:
 
         unit = section(self.wish.kernel.with_bandwidth(1.0))
         return Risk(unit, scale.spectrum, self.rows, widths, errors)
+
+
+def _narrowed(found: Ends, most: float) -> Ends:
+    """Return bounds that are no wider than this."""
+    if found.high / 2 - found.low / 2 <= most / 2:
+        return found
+    far = _FINE * most  # further out, floats would be as far apart as the bounds
+    middle = min(max(found.low / 2 + found.high / 2, -far), far)
+    return Ends(middle - most / 2, middle + most / 2, 1.0)

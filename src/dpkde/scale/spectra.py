@@ -221,8 +221,9 @@ class Joint:
         level = noisy.size * variance / rows**2 + 1 / rows
         waves = np.abs(np.fft.fftn(noisy / rows)).ravel() ** 2
         numbers = _waves(noisy.shape)
-        # 0 where values are not rounded: all tell of the density then.
-        most = widths / (math.pi * np.maximum(finest, 1e-300))
+        # Where values are not rounded, all tell of the density.
+        most = np.full(len(widths), np.inf)
+        most[finest > 0] = widths[finest > 0] / (math.pi * finest[finest > 0])
         kept = np.flatnonzero(_is_first(numbers) & (np.abs(numbers) <= most).all(axis=1))
         radii = np.sqrt(((numbers[kept] / np.array(noisy.shape)) ** 2).sum(axis=1))
         order = np.argsort(radii, kind="stable")

@@ -280,27 +280,27 @@ class NarrowAxis:
         K is the kernel's share up to a point. Panels end where it bends, at t·half = y.
         """
         half, kernel = self.half, self.kernel
+        level = np.isposinf(y).astype(np.float64)
+        slope, curve = np.zeros(len(y)), np.zeros(len(y))
+        finite = np.isfinite(y)  # most columns of most questions are whole
+        if not finite.any():
+            return level, slope, curve
         reach = kernel.profile_reach(1e-9)
         panels = max(1, int(np.ceil(min(2 * half, reach))))
-        place = np.where(np.isfinite(y), y, 0.0)
+        place = y[finite]
         middle = np.clip(place / half, -1.0, 1.0)
         first = np.clip((place - reach) / half, -1.0, middle)
         last = np.clip((place + reach) / half, middle, 1.0)
-        one = np.ones(len(y))
+        one = np.ones(len(place))
         ends = ((-one, first, 1), (first, middle, panels), (middle, last, panels), (last, one, 1))
-        level, slope, curve = np.zeros(len(y)), np.zeros(len(y)), np.zeros(len(y))
         for low, high, count in ends:
             width = ((high - low) / count / 2)[:, np.newaxis]
             for panel in range(count):
                 t = low[:, np.newaxis] + width * (2 * panel + 1 + _POINTS)
                 mass = share_upto(kernel, place[:, np.newaxis] - t * half) * (width * _WEIGHTS)
-                level += mass.sum(axis=1) / 2
-                slope += (mass * t).sum(axis=1) * 1.5
-                curve += (mass * narrow.parabola(t)).sum(axis=1) * 2.5
-        below, beyond = np.isneginf(y), np.isposinf(y)
-        for line in (level, slope, curve):
-            line[below | beyond] = 0.0
-        level[beyond] = 1.0
+                level[finite] += mass.sum(axis=1) / 2
+                slope[finite] += (mass * t).sum(axis=1) * 1.5
+                curve[finite] += (mass * narrow.parabola(t)).sum(axis=1) * 2.5
         return level, slope, curve
 
 
