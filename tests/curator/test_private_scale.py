@@ -16,9 +16,10 @@ from dpkde.curator import publish as publishing
 from dpkde.curator.publish import Errand, publish_open
 from dpkde.curator.sketch import count_and_look
 from dpkde.planning.plan import as_families
+from dpkde.privacy.amounts import COUNT, Amount
 from dpkde.privacy.audit import audit
 from dpkde.privacy.budget import Budget
-from dpkde.privacy.laws import Law, draw
+from dpkde.privacy.laws import Law, draw, law_of_a_number
 from dpkde.release.parts import FoundScale
 from dpkde.scale import search as searching
 from dpkde.scale.search import Search
@@ -163,11 +164,96 @@ def _counting(count: int) -> Callable[..., int]:
     return counted
 
 
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_each_look_is_paid_for_with_its_own_bounds(adjacency: str) -> None:
+    """Three columns, of which one, two or all are looked at again."""
+    generator = np.random.default_rng(9)
+    far = generator.normal(size=(20_000, 3)) * [1.0, 1.0, 1e-3] + [0.0, 1e5, 1e9]
+    source, search = open_points(far), Search((None,) * 3, with_shape=True)
+    frame, budget = Wish(AUTO, None).frame(3), rigged(constant(0), epsilon=8, adjacency=adjacency)
+    looks: list[Any] = [search.first]
+
+    def taken(look: Any) -> Any:
+        looks.append(look)
+        return count_and_look(source, frame, [look], 1)[1][0]
+
+    sums = count_and_look(source, frame, [search.first], 1)[1][0]
+    search.run(sums, budget, 20_000.0, taken)
+    assert len({len(look.columns) for look in looks[1:-1]}) > 1
+    for look, spend in zip(looks, budget.spends, strict=True):
+        moved = budget.guarantee.moved(look.bounds)
+        assert isinstance(spend.law, Law)
+        assert spend.sensitivity == type(spend.law).sensitivity(moved)
+        assert spend.law == type(spend.law).bought(spend.amount, moved)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("epsilon", ["0.01", "1"])
+def test_where_nothing_shows_sums_are_not_asked_instead(columns: int, epsilon: str) -> None:
+    """Noise alone, for an empty table and for a full one: the same looks at the same price."""
+    full = np.random.default_rng(9).normal(size=(5_000, columns)) + 40.0
+    told = []
+    for points in (full[:0], full):
+        source, search = open_points(points), Search((None,) * columns, with_shape=True)
+        frame = Wish(AUTO, None).frame(columns)
+        looks: list[Any] = []
+
+        def taken(
+            look: Any, source: Any = source, frame: Any = frame, looks: list[Any] = looks
+        ) -> Any:
+            looks.append([axis.edges.tolist() for axis in look.axes])
+            return count_and_look(source, frame, [look], 1)[1][0]
+
+        sums = count_and_look(source, frame, [search.first], 1)[1][0]
+        budget = rigged(epsilon=epsilon)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(searching, "_with_noise", _silent)
+            scale = search.run(sums, budget, 5_000.0, taken)
+        told.append((looks, budget.spends, scale.ends, scale.stds.tolist()))
+    assert told[0] == told[1]
+
+
+def _silent(parts: Any, budget: Budget, spend: Any) -> list[Array]:
+    return [np.zeros(len(part)) for part in parts]
+
+
+def test_looks_never_cost_more_than_their_part() -> None:
+    """Sums that make the search look again and again, after a count that took half of it all."""
+    generator = np.random.default_rng(12)
+
+    def taken(look: Any) -> Any:
+        (axis,) = look.axes
+        sums = np.zeros(axis.cells, dtype=np.int64)
+        first = generator.integers(axis.cells // 2)
+        if generator.random() < 0.5:
+            sums[[0, -1]] = 150
+        else:
+            sums[first : first + max(axis.cells // 3, 1)] = 900 // axis.cells
+            sums[-1] = 25 * generator.integers(2)
+        return sums
+
+    costs = []
+    for _ in range(60):
+        budget, search = rigged(constant(0), epsilon=1), Search((None,), with_shape=True)
+        half = Amount(epsilon=Fraction(1, 2))
+        budget.spend("count", half, law_of_a_number(half), COUNT)
+        sums = np.zeros(search.first.bounds.cells, dtype=np.int64)
+        sums[[len(sums) // 3, 2 * len(sums) // 3]] = 150
+        search.run(sums, budget, 300.0, taken)
+        costs.append(sum(spend.amount.epsilon or 0 for spend in budget.spends[1:]))
+    assert max(costs) <= searching.MOST_PAID
+    assert max(costs) > Fraction(3, 10)
+
+
 SEARCH = Search((None, (-5.0, 5.0)), with_shape=True)
 AUDITED = 400
 """ε of a budget the least share of which, one in four hundred, is 1."""
 ROWS = 1000.0
 NEIGHBOURS = (np.zeros((0, 2)), np.array([[1e308, 4.9]]), np.array([[-2.0, -4.9]]))
+
+
+def _first_price(budget: Budget) -> searching.Price:
+    return SEARCH._first_price(budget, SEARCH.first.bounds, ROWS)
 
 
 def _begun(cells: list[int], adjacency: str, make: Noise = draw) -> Callable[[Array, int], Array]:
@@ -187,7 +273,7 @@ def _begun(cells: list[int], adjacency: str, make: Noise = draw) -> Callable[[Ar
             patch.setattr(searching, "_with_noise", heard)
             for _ in range(trials):
                 budget = rigged(make, epsilon=AUDITED, adjacency=adjacency)
-                SEARCH._begun(sums, budget, ROWS)
+                SEARCH._begun(sums, _first_price(budget), budget, ROWS)
                 assert budget.spends[0].amount.epsilon == 1
         return np.array(told)[:, cells]
 
@@ -231,7 +317,8 @@ def _exact_cells(exact: list[NDArray[np.int64]], adjacency: str) -> list[int]:
 
         patch.setattr(searching, "_with_noise", heard)
         for sums in exact:
-            SEARCH._begun(sums, rigged(constant(0), epsilon=AUDITED, adjacency=adjacency), ROWS)
+            budget = rigged(constant(0), epsilon=AUDITED, adjacency=adjacency)
+            SEARCH._begun(sums, _first_price(budget), budget, ROWS)
     return [int(cell) for cell in np.flatnonzero(told[0] != told[1])]
 
 
@@ -304,7 +391,7 @@ def test_any_table_publishes_without_a_word(name: str, epsilon: str) -> None:
 @pytest.mark.parametrize(
     ("points", "bandwidth"),
     [
-        (np.random.default_rng(1).standard_cauchy((3000, 1)) ** 9, 1.0),
+        (np.random.default_rng(1).standard_cauchy((3000, 1)) * 1e20, 1.0),
         (np.random.default_rng(2).normal(size=(3000, 2)) * [1e150, 1.0], [1.0, 0.3]),
         (np.random.default_rng(3).normal(size=(3000, 2)) * 1e30, [[2.0, 1.0], [1.0, 2.0]]),
         (np.full((3000, 1), 1.7e308), 1e-3),

@@ -37,7 +37,7 @@ def test_the_bias_of_a_normal_density_is_told() -> None:
     unit = section(dpkde.Gaussian(1.0))
     for h in (0.2, 0.5, 1.0):
         told = _marginal(values).moments(unit.transform, np.array(math.sqrt(2) * h)).bias
-        assert told == pytest.approx(_normal_bias(1.5, h), rel=0.1, abs=2e-5)
+        assert told / 16 == pytest.approx(_normal_bias(1.5, h), rel=0.1, abs=2e-5)
 
 
 def test_joint_histograms_see_clusters_that_columns_alone_do_not() -> None:
@@ -52,9 +52,9 @@ def test_joint_histograms_see_clusters_that_columns_alone_do_not() -> None:
     joint = Joint.of(noisy, np.array([16.0, 16.0]), np.zeros(2), 0.0, ROWS)
     unit, bandwidths = section(dpkde.Gaussian(1.0)), np.array([0.3, 0.3])
     true = 1 / (4 * math.pi * 0.4**2) / 2
-    assert joint.moments(unit.transform, bandwidths).alone == pytest.approx(true, rel=0.03)
+    assert joint.moments(unit.transform, bandwidths).alone / 16**2 == pytest.approx(true, rel=0.03)
     independent = Independent(alone).moments(unit.transform, bandwidths)
-    assert independent.alone == pytest.approx(true / 2, rel=0.05)
+    assert independent.alone / 16**2 == pytest.approx(true / 2, rel=0.05)
 
 
 def test_values_that_are_rounded_count_as_what_is_between() -> None:
@@ -112,3 +112,22 @@ def test_bandwidths_that_no_table_fits_are_left_to_the_caller(noise: float) -> N
     found = best(risk, np.ones(2), np.full(2, 0.01))
     assert np.isfinite(found).all()
     assert (found > 0).all()
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e5, 1e150])
+def test_units_of_the_data_change_nothing(unit: float) -> None:
+    """Four columns of them: volumes would be no numbers."""
+    values = np.random.default_rng(0).normal(size=ROWS)
+    found = []
+    for scale in (1.0, unit):
+        alone = Marginal.of(np.histogram(values, 256, (-8, 8))[0], 16.0 * scale, 0.0, ROWS)
+        risk = Risk(
+            section(dpkde.Gaussian(1.0)),
+            Independent((alone,) * 4),
+            ROWS,
+            np.full(4, 16.0 * scale),
+            _errors(1e-4),
+        )
+        bandwidths = best(risk, np.full(4, scale), np.full(4, 0.01 * scale))
+        found.append([risk(bandwidths), risk.density(bandwidths), *bandwidths / scale])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)

@@ -203,9 +203,10 @@ def publish(
     Guarantee
     ---------
     The release satisfies the declared guarantee for neighbouring `points`. What raises, warns or
-    is logged never depends on a value in the data or, under add-remove, on their number. An empty
-    table publishes like any other. Bounds and a bandwidth that are found are made from noisy
-    histograms, each in the statement as ``scale`` or ``shape``.
+    is logged depends on a value in the data or, under add-remove, on their number only through
+    noisy numbers that were paid for. An empty table publishes like any other. Bounds and a
+    bandwidth that are found are made from noisy histograms, each in the statement as ``scale`` or
+    ``shape``.
 
     Notes
     -----

@@ -127,26 +127,27 @@ class Risk:
     errors: Errors
 
     def __call__(self, bandwidths: Floats) -> float:
-        """Return what smoothing, sampling and noise add."""
-        kernel = self.section
+        """Return what smoothing, sampling and noise add, times the volume of the spectrum's window.
+
+        Ratios of widths alone: no unit of the data makes them overflow.
+        """
+        kernel, window = self.section, self.spectrum.widths
         with np.errstate(all="ignore"):
             moments = self.spectrum.moments(kernel.transform, bandwidths)
-            chance = float(np.prod(kernel.roughness / bandwidths)) / self.rows
+            chance = np.prod(kernel.roughness * window / bandwidths) / self.rows
             noise, approximation = np.square(self.errors(bandwidths))
-            volume = np.prod(self.widths + bandwidths)
-            dense = min(1 / max(moments.smoothed, 1e-300), volume)  # where records are
-            squares = noise * volume + approximation * dense
-            total = moments.bias + chance + squares / np.prod(self._unit(bandwidths)) ** 2
+            unit = bandwidths * kernel.integral
+            volume = np.prod((self.widths + bandwidths) / unit)
+            seen = np.prod(window / unit)
+            dense = min(seen / max(moments.smoothed, 1e-300), volume)  # where records are
+            total = moments.bias + chance + (noise * volume + approximation * dense) * seen
         return float(total) if math.isfinite(total) else math.inf
-
-    def _unit(self, bandwidths: Floats) -> Floats:
-        """Return what each axis adds to the integral of the kernel."""
-        return bandwidths * self.section.integral
 
     def density(self, bandwidths: Floats) -> float:
         """Return the mean KDE value at the records, for such a kernel."""
         crossed = self.spectrum.moments(self.section.transform, bandwidths).crossed
-        return crossed * float(np.prod(self._unit(bandwidths)))
+        part = bandwidths / self.spectrum.widths * self.section.integral
+        return crossed * float(np.prod(np.minimum(part, 1e30)))
 
 
 def best(risk: Risk, scales: Floats, finest: Floats) -> Floats:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpkde.numerics.numbers import LARGEST
 from dpkde.privacy.laws import Law
 from dpkde.scale.grids import Axis
-from dpkde.scale.windows import Ends, left_out, occupied
+from dpkde.scale.windows import SURE, Ends, left_out, occupied
 
 Floats = NDArray[np.float64]
 
@@ -120,13 +120,16 @@ class Cloud(NamedTuple):
         low, high = max(low, -LARGEST), min(high, LARGEST)
         return cls(low, high, std, resolved, begins or goes_on)
 
-    def ends(self, look: Faint, rows: float) -> Ends:
-        """Return its reach as bounds, and what they leave out by a histogram."""
+    def ends(self, look: Faint, rows: float, wrong: float = 1 - SURE) -> Ends:
+        """Return its reach as bounds, and what they leave out by a histogram.
+
+        `wrong`: with what probability the latter may be.
+        """
         below = int(np.searchsorted(look.axis.edges, self.low, side="left"))
         above = int(np.searchsorted(look.axis.edges, self.high, side="right"))
         above = look.axis.cells - above + 1
         outer = look.noisy[: max(below, 1)], look.noisy[::-1][: max(above, 1)]
-        lost = sum(left_out(part, look.law, rows) for part in outer)
+        lost = sum(left_out(part, look.law, rows, wrong / 2) for part in outer)
         return Ends(self.low, self.high, min(lost, 1.0))
 
 

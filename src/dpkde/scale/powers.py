@@ -7,7 +7,11 @@ chain: the next is mostly somewhat less than the one before, sometimes much less
 now and then something comes back, as the waves of narrow peaks at even distances do. What is told
 of each block is its posterior mean, given all blocks, those of higher frequencies too.
 
-Only that mean counts: the expected bias of a bandwidth is linear in the powers. A rule that keeps
+The level l is known on average. The noise that is there may be more or less, at all frequencies
+alike: of C cells with Laplace noise, whose fourth moment is six squares of its variance, by a
+standard deviation of √(5/C). Levels around the known one count by how well the chain fits.
+
+Only the mean counts: the expected bias of a bandwidth is linear in the powers. A rule that keeps
 or drops powers by a threshold errs by all that is just below it, in one direction.
 """
 
@@ -29,6 +33,8 @@ _ON, _DOWN, _OUT = 0.5, 0.2, 0.28
 """How often the next is somewhat less, anything less, nothing; else it is anything."""
 _WAKE = 0.016
 """How often something follows nothing."""
+_OFF = np.arange(-2.25, 3.8, 0.75)
+"""By how many standard deviations the logarithm of the level is off: these are tried."""
 _NORMAL = 16
 """Frequencies from which on the mean over them counts as normal."""
 _LARGE = 1e6
@@ -38,18 +44,21 @@ _CERTAIN, _EXACT = 1.5, 4.0
 `LEVELS` are as fine as it is."""
 
 
-def likely(means: Floats, counts: NDArray[np.int64], level: float) -> Floats:
+def likely(means: Floats, counts: NDArray[np.int64], level: float) -> tuple[Floats, float]:
     """Return the posterior mean power of each block, from the means of so many |φ + noise|².
 
-    O(blocks · `LEVELS`²).
+    And the logarithm of how likely these means are at this level. O(blocks · `LEVELS`²).
     """
     fits = np.array([_fit(mean, count, level) for mean, count in zip(means, counts, strict=True)])
-    fits = np.exp(fits - fits.max(axis=1, keepdims=True))
+    highest = fits.max(axis=1, keepdims=True)
+    fits, evidence = np.exp(fits - highest), float(highest.sum())
     steps = _steps()
     ahead = np.empty_like(fits)
     prior = np.full(len(LEVELS), 1 / len(LEVELS))
     for k, fit in enumerate(fits):
-        ahead[k] = prior * fit / (prior @ fit)
+        total = float(prior @ fit)
+        evidence += math.log(total)
+        ahead[k] = prior * fit / total
         prior = ahead[k] @ steps
     told = np.empty(len(fits))
     behind = np.ones(len(LEVELS))
@@ -57,11 +66,11 @@ def likely(means: Floats, counts: NDArray[np.int64], level: float) -> Floats:
         told[k] = (ahead[k] * behind) @ LEVELS / (ahead[k] @ behind)
         behind = steps @ (fits[k] * behind)
         behind /= behind.sum()
-    return told
+    return told, evidence
 
 
 def _fit(mean: float, count: int, level: float) -> Floats:
-    """Return the log density of a block's mean at each power, but for a constant."""
+    """Return the log density of a block's mean at each power, but for what no level changes."""
     if count >= _NORMAL:
         variance = (level + 2 * LEVELS) * level / count
         misses = (mean - level - LEVELS) ** 2 / variance
@@ -77,7 +86,7 @@ def _fit(mean: float, count: int, level: float) -> Floats:
     shows &= ~large
     bessel[shows] = np.log(ive(order, x[shows])) + x[shows] - order * np.log(x[shows])
     bessel[large] = x[large] - (order + 0.5) * np.log(x[large]) - math.log(2 * math.pi) / 2
-    return np.asarray(bessel - count * LEVELS / level)
+    return np.asarray(bessel - count * (LEVELS + mean) / level - count * math.log(level))
 
 
 @cache
@@ -115,15 +124,22 @@ def blocks(radii: Floats, growth: float, least: int) -> NDArray[np.int64]:
     return np.array(edges)
 
 
-def smoothed(waves: Floats, level: float, edges: NDArray[np.int64]) -> Floats:
+def smoothed(waves: Floats, level: float, edges: NDArray[np.int64], unsure: float = 0.0) -> Floats:
     """Return what is likely of each power, from |φ + noise|² at frequencies in order.
 
-    Within a block powers differ as those seen do, as far as these are more than chance.
+    `unsure`: the standard deviation of the level, as a part of it. Within a block powers differ as
+    those seen do, as far as these are more than chance.
     """
     starts, counts = edges[:-1], np.diff(edges)
     means = np.add.reduceat(waves, starts) / counts
-    told, seen = likely(means, counts, level), means - level
-    errors = level / np.sqrt(counts)
+    off = _OFF if unsure else np.zeros(1)
+    levels = level * np.exp(unsure * off - unsure**2 / 2)
+    each = [likely(means, counts, float(one)) for one in levels]
+    fits = np.array([evidence for _, evidence in each]) - off**2 / 2
+    weights = np.exp(fits - fits.max())
+    weights /= weights.sum()
+    told, level = weights @ np.array([powers for powers, _ in each]), float(weights @ levels)
+    seen, errors = means - level, level / np.sqrt(counts)
     told = told + (seen - told) * _known(seen, _EXACT * errors)
     apart = waves - np.repeat(means, counts)
     return np.repeat(told, counts) + apart * np.repeat(_known(seen, _CERTAIN * errors), counts)

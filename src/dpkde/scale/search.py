@@ -40,7 +40,7 @@ from dpkde.privacy.laws import Law
 from dpkde.scale.clouds import Cloud, Faint
 from dpkde.scale.grids import FINEST, Axis, Histograms, JointHistogram, geometric
 from dpkde.scale.spectra import Independent, Joint, Marginal, Spectrum
-from dpkde.scale.windows import TAIL, Ends, ends, occupied, whole, window
+from dpkde.scale.windows import SURE, TAIL, Ends, ends, occupied, reach, whole, window
 
 Floats = NDArray[np.float64]
 Look = Histograms | JointHistogram
@@ -58,6 +58,9 @@ _ALONE_SHARES = (*_SHAPE_SHARES, Fraction(7, 50))
 """The same for what tells a bandwidth: of several columns, and of one, bounds included."""
 MOST_ROUNDS = 5
 """How often windows are looked at, at most."""
+MOST_PAID = Fraction(2, 5)
+"""What all looks together may cost, of the whole budget: the count takes no more than half, and the
+rest is for the table."""
 NOWHERE = (-1.0, 1.0)
 """Where a column is taken to be that shows no records."""
 _LITTLE, _FIRST, _NEXT, _JOINT, _ALONE = 20.0, 75.0, 600.0, 450.0, 450.0
@@ -92,6 +95,8 @@ _LEAST_FILLED = 4
 _NARROWEST, _SMALLEST = 1e-9, 1e-90
 _DOUBTFUL = 0.5
 _LEAST_SPREAD = 1e-6
+_ONE = Bounds(1, 1, 1, 1, nonnegative=True)
+"""What a record adds to the histogram of one column, or of all together."""
 _POINT = 2.0**-10
 
 
@@ -309,20 +314,35 @@ class Search:
         Sums are read once each, after their debit, with noise. What is looked at next hangs on
         public numbers, the noisy count and earlier noisy sums.
         """
-        columns = self._begun(sums, budget, rows)
+        look = self.first
+        cost = self._first_price(budget, look.bounds, rows)
+        columns, paid = self._begun(sums, cost, budget, rows), cost.share
         for number in range(MOST_ROUNDS):
             unseen = [k for k, column in enumerate(columns) if not column.is_seen]
             if not unseen:
                 break
             if self.is_alone and number == MOST_ROUNDS - 1:  # the last has to tell the bandwidth
                 columns = [replace(columns[0], is_near=True)]
-            columns = self._refined(columns, unseen, budget, rows, taken)
+            purpose, cost = self._next_price([columns[k] for k in unseen], budget, rows)
+            paid += cost.share
+            if paid > MOST_PAID:
+                break
+            columns = self._refined(columns, unseen, purpose, cost, budget, rows, taken)
         return self._told(columns, budget, rows, taken)
 
-    def _begun(self, sums: Table, budget: Budget, rows: float) -> list[Column]:
+    def _next_price(
+        self, unseen: Sequence[Column], budget: Budget, rows: float
+    ) -> tuple[str, Price]:
+        """Return what the next look at these columns is for, and what it is paid."""
+        near = any(column.is_near for column in unseen)
+        if near and self.is_alone:
+            return SHAPE, _shape_price(budget, rows, 1)
+        bounds = Bounds(1, len(unseen), len(unseen), 1, True)
+        return SCALE, _price_of_scale(budget, bounds, rows, _NEXT if near else _FIRST)
+
+    def _begun(self, sums: Table, cost: Price, budget: Budget, rows: float) -> list[Column]:
         """Return what the first histograms tell, over cells as many as noise leaves room for."""
         look = self.first
-        cost = self._first_price(budget, look.bounds, rows)
         strength = rows / cost.spread
         octaves, number = _octaves(strength), _number(strength, near=True)
         axes = tuple(
@@ -352,18 +372,14 @@ class Search:
         self,
         columns: list[Column],
         which: Sequence[int],
+        purpose: str,
+        cost: Price,
         budget: Budget,
         rows: float,
         taken: Taken,
     ) -> list[Column]:
         """Return the columns, some of them looked at again over finer cells."""
-        count, near = len(which), any(columns[k].is_near for k in which)
-        bounds, purpose = Bounds(1, count, count, 1, True), SCALE
-        if near and self.is_alone:
-            purpose, cost = SHAPE, _shape_price(budget, rows, 1)
-        else:
-            cost = _price_of_scale(budget, bounds, rows, _NEXT if near else _FIRST)
-        strength = rows / cost.spread
+        near, strength = any(columns[k].is_near for k in which), rows / cost.spread
         number = _number(strength, near) if purpose == SCALE else _shape_cells(strength, 1)
         axes = tuple(Axis.uniform(*columns[k].window(_ROOM[self.is_alone]), number) for k in which)
         look = Histograms(axes, tuple(which))
@@ -385,6 +401,9 @@ class Search:
     def _told(self, columns: list[Column], budget: Budget, rows: float, taken: Taken) -> Scale:
         """Return what the last histograms tell, and a joint one if it is worth its price."""
         found, alone, stds = [], [], []
+        # Which look is the last may hang on its own noise: what is told holds for each of them.
+        wrong = (1 - SURE) / (MOST_ROUNDS + 1) / len(columns)
+        far = reach(rows / price(budget, _ONE, rows, 0.0, (Fraction(1),)).spread)
         for column in columns:
             if column.cells is None or column.is_point:
                 # Nothing shows, or a single value: even over what is public, or around it.
@@ -394,10 +413,11 @@ class Search:
                 alone.append(Marginal.normal(high - low, stds[-1]))
                 continue
             if column.cloud is None:
-                found.append(ends(column.axis, column.noisy, column.cells, column.law, rows))
+                look = column.axis, column.noisy, column.cells, column.law
+                found.append(ends(*look, rows, far, wrong))
                 stds.append(_std(column, found[-1], rows))
             else:
-                found.append(column.cloud.ends(column.looks[-1], rows))
+                found.append(column.cloud.ends(column.looks[-1], rows, wrong))
                 stds.append(column.cloud.std)
             own = Marginal.of(column.noisy, column.width, column.law.variance, rows)
             if column.cloud is not None and not self.is_alone:  # noise hides how rough it is
@@ -551,7 +571,7 @@ def _price_of_scale(budget: Budget, bounds: Bounds, rows: float, enough: float) 
 def _shape_price(budget: Budget, rows: float, columns: int) -> Price:
     """Return what a histogram is paid that tells how rough columns are together."""
     enough, shares = (_ALONE, _ALONE_SHARES) if columns == 1 else (_JOINT, _SHAPE_SHARES)
-    return price(budget, Bounds(1, 1, 1, 1, True), rows, enough, shares)
+    return price(budget, _ONE, rows, enough, shares)
 
 
 def _shape_cells(strength: float, columns: int) -> int:

@@ -40,12 +40,14 @@ _ALONG, _AROUND = (1.25, 1), (1.25, 3)
 _FURTHER, _FALL, _EDGE, _FEW_COLUMNS = 3, 4.0, (0.4, 0.5), 3
 """How far beyond what cells show powers are taken to go on, how they fall there, and from where;
 and in how many columns."""
+_MANY_CELLS = 80
+"""Cells from which on a level of noise that is off by chance is told from what data have."""
 _HELD, _REACH = 0.99, 1.65
 """Share of the powers by which their reach is told, and what a normal density has beyond it."""
 
 
 class Moments(NamedTuple):
-    """∫f², ∫f·(f∗K) and ∫(f∗K)²."""
+    """∫f², ∫f·(f∗K) and ∫(f∗K)², times the volume of the window: numbers without a unit."""
 
     alone: float
     crossed: float
@@ -66,6 +68,10 @@ class Transform(Protocol):
 
 class Spectrum(Protocol):
     """What is known of how rough data are."""
+
+    @property
+    def widths(self) -> Floats:
+        """Those of the window, column by column."""
 
     def moments(self, transform: Transform, bandwidths: Floats) -> Moments:
         """Return the integrals for a kernel with these bandwidths."""
@@ -100,7 +106,8 @@ class Marginal:
         finest = 0.0 if between == len(waves) else width / (math.pi * max(between, 1))
         waves = waves[: max(between, 1)]
         numbers = np.arange(1.0, len(waves) + 1)
-        told = smoothed(waves, level, blocks(numbers, *_ALONG)) / np.sinc(numbers / cells) ** 2
+        told = smoothed(waves, level, blocks(numbers, *_ALONG), _unsure(cells, level, rows))
+        told /= np.sinc(numbers / cells) ** 2
         if not finest:
             further = np.arange(len(waves) + 1.0, _FURTHER * len(waves))
             told = np.append(told, _beyond(numbers / cells, told, further / cells))
@@ -112,6 +119,11 @@ class Marginal:
         step = 2 * math.pi / width * spread
         numbers = np.arange(1, max(min(math.ceil(3 / step), 1 << 12), 4))
         return cls(width, np.exp(-((step * numbers) ** 2)))
+
+    @property
+    def widths(self) -> Floats:
+        """Those of the window, column by column."""
+        return np.array([self.width])
 
     @property
     def frequencies(self) -> Floats:
@@ -128,9 +140,16 @@ class Marginal:
     def moments(self, transform: Transform, bandwidths: Floats) -> Moments:
         """Return the integrals of this column alone, with one bandwidth."""
         left = transform(self.frequencies * float(bandwidths))
-        return Moments(
-            *((1 + 2 * float(self.powers @ left**power)) / self.width for power in range(3))
-        )
+        return Moments(*(1 + 2 * float(self.powers @ left**power) for power in range(3)))
+
+
+def _unsure(cells: int, level: float, rows: float) -> float:
+    """Return how far the level is off by chance, as a part of it: that of Laplace noise.
+
+    Of few cells it cannot be told from narrow peaks, which have some power at most frequencies.
+    """
+    noise = max(1 - 1 / (rows * level), 0.0)
+    return noise * math.sqrt(5 / cells) if cells >= _MANY_CELLS else 0.0
 
 
 def _between(powers: Floats, level: float) -> int:
@@ -182,6 +201,11 @@ class Independent:
 
     columns: tuple[Marginal, ...]
 
+    @property
+    def widths(self) -> Floats:
+        """Those of the window, column by column."""
+        return np.array([column.width for column in self.columns])
+
     def moments(self, transform: Transform, bandwidths: Floats) -> Moments:
         """Return products over columns."""
         each = [
@@ -197,15 +221,15 @@ class Joint:
 
     Attributes
     ----------
-    volume
-        Of the window.
+    widths
+        Those of the window, column by column.
     frequencies
         Their sizes along each column, shape (waves, dim).
     powers
         |φ|² at each and its opposite together.
     """
 
-    volume: float
+    widths: Floats
     frequencies: Floats
     powers: Floats
 
@@ -228,7 +252,8 @@ class Joint:
         radii = np.sqrt(((numbers[kept] / np.array(noisy.shape)) ** 2).sum(axis=1))
         order = np.argsort(radii, kind="stable")
         kept, radii = kept[order], radii[order]
-        told = smoothed(waves[kept], level, blocks(radii, *_AROUND))
+        unsure = _unsure(noisy.size, level, rows)
+        told = smoothed(waves[kept], level, blocks(radii, *_AROUND), unsure)
         told /= np.prod(np.sinc(numbers[kept] / np.array(noisy.shape)) ** 2, axis=1)
         numbers = numbers[kept]
         if noisy.ndim <= _FEW_COLUMNS:
@@ -240,7 +265,7 @@ class Joint:
             told = np.append(told, _beyond(radii, told, away))
             numbers = np.concatenate([numbers, further])
         frequencies = np.abs(numbers) * (2 * math.pi / widths)
-        return cls(float(np.prod(widths)), frequencies, 2 * told)
+        return cls(widths, frequencies, 2 * told)
 
     def moments(self, transform: Transform, bandwidths: Floats) -> Moments:
         """Return the integrals for a kernel that is a product over columns."""
@@ -248,7 +273,7 @@ class Joint:
         for sizes, bandwidth in zip(self.frequencies.T, bandwidths, strict=True):
             left *= transform(sizes * bandwidth)
         return Moments(
-            (1 + float(self.powers.sum())) / self.volume,
-            (1 + float(self.powers @ left)) / self.volume,
-            (1 + float(self.powers @ (left * left))) / self.volume,
+            1 + float(self.powers.sum()),
+            1 + float(self.powers @ left),
+            1 + float(self.powers @ (left * left)),
         )

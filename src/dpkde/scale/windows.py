@@ -33,9 +33,12 @@ _DOUBT = 0.1
 _GROWTHS = 5
 TAIL = 0.005
 """Share of the records beyond either end before bounds move outwards."""
-FAR = (2.0, 0.4)
+FAR = (1.75, 0.375)
 """Standard deviations of a cloud that bounds are to hold, to either side: a + b·log₁₀(n/s), s that
-of the noise on a cell. Less where errors are larger anyway."""
+of the noise on a cell which the whole budget buys. Less where errors are larger anyway."""
+_SPARE = (1.0, 1.5)
+"""How much wider windows are than what shows: over even cells, and over the geometric grid's, which
+are long where clouds end."""
 MOST = 0.9
 """Share of the records that a window holds, as far as noise lets it be told."""
 SURE = 0.95
@@ -47,7 +50,8 @@ _LITTLE = 1e-3
 class Ends(NamedTuple):
     """Bounds of a column, and the share of its records that they leave out at most.
 
-    The latter is wrong with probability 1 − `SURE` at most.
+    The latter is wrong with probability 1 − `SURE` at most, for all columns together. Under replace
+    records are all rows, those with values missing, too: their number is what is public.
     """
 
     low: float
@@ -110,42 +114,62 @@ def whole(
 
 
 def window(axis: Axis, cells: tuple[int, int]) -> tuple[float, float]:
-    """Return an interval with what cells show, and half as much to either side."""
+    """Return an interval with what cells show, and about half as much to either side."""
     first, last = axis.edges[cells[0]], axis.edges[cells[1]]
-    spare = last / 2 - first / 2
+    spare = _SPARE[axis.is_geometric] * (last / 2 - first / 2)
     least, most = axis.edges[0], axis.edges[-1]
     return max(first - spare, least), min(last + spare, most)
 
 
-def ends(axis: Axis, noisy: Floats, cells: tuple[int, int], law: Law, rows: float) -> Ends:
-    """Return bounds from the noisy histogram of a column, and what they leave out."""
+def reach(strength: float) -> float:
+    """Return how many standard deviations of a cloud bounds are to hold; see `FAR`.
+
+    >>> reach(100.0), reach(1e4)
+    (2.5, 3.25)
+    """
+    return FAR[0] + FAR[1] * math.log10(min(max(strength, 1.0), 1e7))
+
+
+def ends(
+    axis: Axis,
+    noisy: Floats,
+    cells: tuple[int, int],
+    law: Law,
+    rows: float,
+    far: float = 3.0,
+    wrong: float = 1 - SURE,
+) -> Ends:
+    """Return bounds from the noisy histogram of a column, and what they leave out.
+
+    `far`: standard deviations of a cloud that they are to hold; `wrong`: with what probability more
+    is left out.
+    """
     first, last = cells
     middle, near = (first + last + 1) // 2, (last - first + 3) // 2
     # What is far from all that shows anything adds noise, and hardly a record.
     begin, end = max(first - near, 0), min(last + near, axis.cells)
     low = min(begin + _reached(noisy[begin:middle], rows), middle - 1)
     high = max(end - _reached(noisy[middle:end][::-1], rows), middle)
-    spare = math.ceil(_margin(high - low, law, rows) * (high - low))
+    spare = math.ceil(_margin(high - low, law, rows, far) * (high - low))
     start, stop = max(low - spare, 0), min(high + spare, axis.cells)
     below = start + _empty(noisy[start:low], law, rows)
     above = stop - _empty(noisy[high:stop][::-1], law, rows)
     # The outermost cells hold all beyond the grid: bounds may leave out what is in them.
     outer = noisy[: max(below, 1)], noisy[min(above, axis.cells - 1) :][::-1]
-    lost = sum(left_out(part, law, rows) for part in outer)
+    lost = sum(left_out(part, law, rows, wrong / 2) for part in outer)
     return Ends(float(axis.edges[below]), float(axis.edges[above]), min(lost, 1.0))
 
 
-def _margin(cells: int, law: Law, rows: float) -> float:
+def _margin(cells: int, law: Law, rows: float, far: float) -> float:
     """Return how far to move outwards, as a share of the distance between both ends.
 
-    As far as a normal density goes on to so many standard deviations (`FAR`), from where `TAIL` of
+    As far as a normal density goes on to so many standard deviations, from where `TAIL` of
     it is beyond; or more than that, where noise hides more.
     """
     from scipy.special import ndtri
 
     spread = max(math.sqrt(law.variance), 1e-6) / rows
     hidden = TAIL + spread * math.sqrt(cells / 2)
-    far = FAR[0] + FAR[1] * math.log10(min(max(1 / spread, 1.0), 1e4))
     return max((far / -float(ndtri(min(hidden, 0.2))) - 1) / 2, 0.0)
 
 
@@ -162,15 +186,16 @@ def _empty(noisy: Floats, law: Law, rows: float) -> int:
     return int(np.argmax(np.append(sums + spread, math.inf) > _LITTLE * rows))
 
 
-def left_out(noisy: Floats, law: Law, rows: float) -> float:
+def left_out(noisy: Floats, law: Law, rows: float, wrong: float) -> float:
     """Return the share that these cells, counted from the end of the grid, hold at most.
 
-    Where they stop hangs on the noise: so the bound is one on all sums from the end. Those of up to
-    2^k cells are no larger than twice the chance of the last one (Lévy), k by k.
+    But for a probability of `wrong`. Where they stop hangs on the noise: so the bound is one on all
+    sums from the end. Those of up to 2^k cells are no larger than twice the chance of the last one
+    (Lévy), k by k.
     """
     if not len(noisy):
         return 0.0
     octave = (len(noisy) - 1).bit_length()
-    failure = (1 - SURE) / 2 / 2 / (octave + 1) / (octave + 2)
+    failure = wrong / 2 / (octave + 1) / (octave + 2)
     most = float(noisy.sum()) + largest(law, 1 << octave, failure)
     return min(max(most, 0.0) / rows, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 from dpkde.errors import ParameterError
 from dpkde.kernels import PLAIN, Kernel
 from dpkde.privacy.budget import Budget
-from dpkde.scale.search import Search
+from dpkde.scale.search import MOST_PAID, Search
 from dpkde.space.domain import BoundsLike, Box, Domain, Unbounded, as_domain
 from dpkde.space.frame import Frame, check_kernel
 
@@ -122,7 +122,8 @@ class Wish:
         whole = float(sum(cost.share for _, cost in looks))
         return (
             f"publish pays about {whole:.1%} of the budget for {what} ({shares}, as shares; more "
-            "where records are far from zero), and chooses the family after that"
+            f"where records are far from zero, {float(MOST_PAID):.0%} at most), and chooses the "
+            "family after that"
         )
 
     def standin(self, dim: int) -> Frame:
