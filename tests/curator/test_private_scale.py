@@ -22,6 +22,7 @@ from dpkde.privacy.budget import Budget
 from dpkde.privacy.laws import Law, draw, law_of_a_number
 from dpkde.release.parts import FoundScale
 from dpkde.scale import search as searching
+from dpkde.scale import windows
 from dpkde.scale.search import Search
 from dpkde.scale.wish import Wish
 from dpkde.tables import open_points
@@ -185,6 +186,21 @@ def test_each_look_is_paid_for_with_its_own_bounds(adjacency: str) -> None:
         assert isinstance(spend.law, Law)
         assert spend.sensitivity == type(spend.law).sensitivity(moved)
         assert spend.law == type(spend.law).bought(spend.amount, moved)
+
+
+def test_what_is_left_out_is_told_of_any_look_and_all_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told, plain = [], windows.ends
+
+    def heard(axis: Any, noisy: Any, cells: Any, law: Any, rows: Any, far: Any, wrong: Any) -> Any:
+        told.append(wrong)
+        return plain(axis, noisy, cells, law, rows, far, wrong)
+
+    monkeypatch.setattr(searching, "ends", heard)
+    _published(POINTS, rigged(constant(0), epsilon=2))
+    assert len(told) == 2
+    assert sum(told) * (searching.MOST_ROUNDS + 1) <= (1 - windows.SURE) * 1.000001
 
 
 @pytest.mark.parametrize("columns", [1, 2])
