@@ -75,3 +75,18 @@ def test_thresholds_hold_for_blocks() -> None:
     threshold = largest(law, cells, failure)
     assert (np.abs(sums) > threshold).sum() <= binom.isf(1e-9, trials, failure)
     assert (np.abs(sums) > threshold / 2).mean() > failure
+
+
+def test_bounds_go_on_where_a_window_cuts_a_cloud() -> None:
+    """Nearly as far as in a window that holds it; and no further where the last cell is empty."""
+    law, points = DiscreteLaplace(Fraction(20)), np.random.default_rng(5).normal(size=20_000)
+    found = []
+    for low in (-2.0, -6.0):
+        axis = Axis.uniform(low, 6.0, round(8 * (6.0 - low)))
+        counts = np.bincount(axis.cell_of(points), minlength=axis.cells).astype(np.float64)
+        cells = occupied(counts, law)
+        assert cells is not None
+        found.append(ends(axis, counts, cells, law, 20_000.0, far=3.5))
+    for each in found:
+        assert -4.5 < each.low < -3.0
+        assert 3.0 < each.high < 4.5

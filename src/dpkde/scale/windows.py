@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpkde.numerics.numbers import LARGEST
 from dpkde.privacy.laws import Law
 from dpkde.privacy.laws.tails import deviation
 from dpkde.scale.grids import Axis
@@ -39,6 +40,9 @@ of the noise on a cell which the whole budget buys. Less where errors are larger
 _SPARE = (1.0, 1.5)
 """How much wider windows are than what shows: over even cells, and over the geometric grid's, which
 are long where clouds end."""
+_MUCH = 2.0
+"""Standard deviations of its noise that the cell at an end of a window holds where a cloud goes on:
+which cells are asked is public, so that less has to show."""
 MOST = 0.9
 """Share of the records that a window holds, as far as noise lets it be told."""
 SURE = 0.95
@@ -154,10 +158,18 @@ def ends(
     start, stop = max(low - spare, 0), min(high + spare, axis.cells)
     below = start + _empty(noisy[start:low], law, rows)
     above = stop - _empty(noisy[high:stop][::-1], law, rows)
+    least, most = float(axis.edges[below]), float(axis.edges[above])
+    if not axis.is_geometric:  # a cloud may go on where the window ends: the cells there hold it
+        cell = float(axis.edges[-1] / axis.cells - axis.edges[0] / axis.cells)
+        much = _MUCH * math.sqrt(law.variance)
+        if below == 0 and noisy[0] > much:
+            least -= cell * max(spare - low, 0)
+        if above == axis.cells and noisy[-1] > much:
+            most += cell * max(high + spare - axis.cells, 0)
     # The outermost cells hold all beyond the grid: bounds may leave out what is in them.
     outer = noisy[: max(below, 1)], noisy[min(above, axis.cells - 1) :][::-1]
     lost = sum(left_out(part, law, rows, wrong / 2) for part in outer)
-    return Ends(float(axis.edges[below]), float(axis.edges[above]), min(lost, 1.0))
+    return Ends(max(least, -LARGEST), min(most, LARGEST), min(lost, 1.0))
 
 
 def _margin(cells: int, law: Law, rows: float, far: float) -> float:
