@@ -39,7 +39,7 @@ _NORMAL = 16
 """Frequencies from which on the mean over them counts as normal."""
 _LARGE = 1e6
 """Arguments from which on Bessel functions are exponentials over roots."""
-_CERTAIN, _EXACT = 1.5, 4.0
+_CERTAIN, _EXACT = 5.0, 4.0
 """Standard errors of a mean below which nothing of it counts as more than chance, and below which
 `LEVELS` are as fine as it is."""
 

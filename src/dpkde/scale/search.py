@@ -403,7 +403,8 @@ class Search:
         found, alone, stds = [], [], []
         # Which look is the last may hang on its own noise: what is told holds for each of them.
         wrong = (1 - SURE) / (MOST_ROUNDS + 1) / len(columns)
-        far = reach(rows / price(budget, _ONE, rows, 0.0, (Fraction(1),)).spread)
+        whole = price(budget, _ONE, rows, 0.0, (Fraction(1),))
+        far = reach(rows / whole.spread, len(columns))
         for column in columns:
             if column.cells is None or column.is_point:
                 # Nothing shows, or a single value: even over what is public, or around it.

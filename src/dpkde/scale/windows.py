@@ -37,6 +37,8 @@ TAIL = 0.005
 FAR = (1.75, 0.375)
 """Standard deviations of a cloud that bounds are to hold, to either side: a + b·log₁₀(n/s), s that
 of the noise on a cell which the whole budget buys. Less where errors are larger anyway."""
+_FURTHER = 3.5
+"""As which part of the records each further column counts there: it adds errors of its own."""
 _SPARE = (1.0, 1.5)
 """How much wider windows are than what shows: over even cells, and over the geometric grid's, which
 are long where clouds end."""
@@ -125,12 +127,13 @@ def window(axis: Axis, cells: tuple[int, int]) -> tuple[float, float]:
     return max(first - spare, least), min(last + spare, most)
 
 
-def reach(strength: float) -> float:
+def reach(strength: float, columns: int) -> float:
     """Return how many standard deviations of a cloud bounds are to hold; see `FAR`.
 
-    >>> reach(100.0), reach(1e4)
-    (2.5, 3.25)
+    >>> reach(100.0, 1), reach(1e4, 1), round(reach(1e4, 3), 2)
+    (2.5, 3.25, 2.84)
     """
+    strength /= _FURTHER ** (columns - 1)
     return FAR[0] + FAR[1] * math.log10(min(max(strength, 1.0), 1e7))
 
 
