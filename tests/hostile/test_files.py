@@ -27,8 +27,8 @@ from dpkde.kernels import Kernel
 from dpkde.release import container
 from grown import GOLDEN, GROWN
 
-MUTATIONS = int(os.environ.get("DPKDE_MUTATIONS", "50000"))
-KILLS = int(os.environ.get("DPKDE_KILLS", "12"))
+MUTATIONS = int(os.environ.get("DPKDE_MUTATIONS", "20000"))
+KILLS = int(os.environ.get("DPKDE_KILLS", "6"))
 """Each takes a process of about a second."""
 
 
