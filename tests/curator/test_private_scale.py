@@ -361,7 +361,7 @@ def test_bounds_of_neighbours_whose_extremes_differ() -> None:
 
     A search that forgot its noise would tell the two apart every time: that is seen.
     """
-    once, trials = _scales(constant(0)), 80
+    once, trials = _scales(constant(0)), 120
 
     def silent(points: Array, trials: int) -> Array:
         return np.repeat(once(points, 1), trials, axis=0)
