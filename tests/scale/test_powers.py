@@ -72,3 +72,22 @@ def test_without_noise_powers_are_what_is_seen() -> None:
     told = smoothed(waves, 1e-9, blocks(np.arange(1.0, 31.0), 1.25, 1))
     np.testing.assert_allclose(told, waves, rtol=0.2)
     assert told.sum() == pytest.approx(waves.sum(), rel=0.05)
+
+
+def test_a_level_that_is_off_by_chance_is_not_taken_for_powers() -> None:
+    """Noise three tenths above what is known, over 200 draws; and how likely that level is."""
+    generator = np.random.default_rng(2)
+    edges = blocks(np.arange(1.0, 65.0), 1.25, 1)
+    told = {0.0: 0.0, 0.18: 0.0}
+    for _ in range(200):
+        waves = generator.exponential(1.3 * LEVEL, size=64)
+        for unsure in told:
+            told[unsure] += smoothed(waves, LEVEL, edges, unsure).sum() / 200
+    assert told[0.18] < told[0.0] / 2
+    waves = generator.exponential(1.3 * LEVEL, size=(200, 64))
+    means = np.add.reduceat(waves, edges[:-1], axis=1) / np.diff(edges)
+    fits = [
+        np.mean([likely(each, np.diff(edges), factor * LEVEL)[1] for each in means])
+        for factor in (0.7, 1.3, 2.2)
+    ]
+    assert fits[1] == max(fits)

@@ -22,6 +22,7 @@ mechanism that goes on only for those c, which is ρ-zCDP, so that they sum to a
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -41,7 +42,7 @@ LEAST_DELTA = Fraction(1, 10**300)
 
 
 @dataclass(frozen=True)
-class Debit:
+class Debit(ABC):
     """What a budget records: what for, how much, and the law it bought."""
 
     purpose: str
@@ -56,9 +57,9 @@ class Debit:
         return self.amount.rho or 2 * self.amount.as_rho / self.law.concentration
 
     @property
+    @abstractmethod
     def mechanism(self) -> str:
         """What made it private, in words."""
-        raise NotImplementedError
 
     def told(self, times: int = 1) -> str:
         """Return it in words; of several that are alike, what each of them cost."""
